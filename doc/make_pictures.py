@@ -66,9 +66,9 @@ def live(model, prediction):
     health = {}
     for name, values in zip(prediction.names, prediction.residual.T):
         health[f'{name} rms'] = f'{np.sqrt(np.mean(values**2)):.4g}'
-        health[f'{name} rms promised'] = f'{promised[name]:.4g}'
+        health[f'{name} rms expected'] = f'{promised[name]:.4g}'
     for role, words, values in (
-        ('prediction', 'as promised', health),
+        ('prediction', 'predicting; residual RMS as that of the model', health),
         ('identification', 'model published, verdict: good', {}),
         ('recorder', 'recording', {}),
         ('excitation', 'playing, period 2 of 2', {}),

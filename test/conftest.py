@@ -15,6 +15,7 @@ import pytest  # noqa: E402
 # the cores to the others.
 LONGEST = (
     'test_rig_demonstrations',
+    'test_arm_demonstration',
     'test_documentation',
     'test_excitation_faults',
     'test_drift',

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 from rcl_interfaces.srv import SetParameters
 import rclpy
@@ -18,7 +18,20 @@ from ..errors import RecordingError
 from ..identification.identified_model import IdentifiedModel
 from ..processes import start
 
-PATIENCE = 600.0  # [s] of wall time for an answer; a busy computer may need a hundred
+ANSWER_TAKES = 600.0  # [s] of wall time at most; a busy computer may need a hundred
+MOTION_TAKES = 3600.0  # [s] of wall time at most, for one of 20 s
+ENDING_TAKES = 8.0  # [s] of wall time for all nodes to end by themselves
+CALLS = 2  # of a service whose reply is lost
+OF_SIZE = 0.1  # of the largest of its unit: of smaller ones the relative error says nothing
+
+
+class Comparison(NamedTuple):
+    """An identified base parameter, its standard error and the true value, in their unit."""
+
+    value: float
+    error: float
+    unit: str
+    true: float
 
 
 class Chain:
@@ -39,7 +52,7 @@ class Chain:
 
     @property
     def seconds(self) -> float:
-        """Return how long it took so far [s]."""
+        """Return the time since the beginning [s]."""
         return time.monotonic() - self._began
 
     def start(self, name: str, **parameters: Any) -> None:
@@ -61,7 +74,7 @@ class Chain:
         self,
         service: str,
         enough: Callable[[], object] = lambda: False,
-        patience: float = PATIENCE,
+        patience: float = ANSWER_TAKES,
     ) -> str:
         """
         Return the message of a Trigger service; a lost reply is asked for once more.
@@ -75,18 +88,18 @@ class Chain:
 
     def call_when_ready(self, service: str) -> str:
         """Return the message of a Trigger ``service`` that may refuse for a while."""
-        deadline = time.monotonic() + PATIENCE
-        while True:
+        deadline = time.monotonic() + ANSWER_TAKES
+        while time.monotonic() < deadline:
             try:
                 return self.call(service)
             except RecordingError:
-                if time.monotonic() > deadline:
-                    raise
                 self.pass_time(1.0)
+        return self.call(service)
 
     def set(self, node: str, name: str, value: Any) -> None:  # noqa: A003
         """Set the parameter ``name`` of a ``node`` to a ``value``: a text, or a number."""
-        value = value if isinstance(value, (bool, int, float)) else str(value)
+        if not isinstance(value, (bool, int, float)):
+            value = str(value)
         request = SetParameters.Request(
             parameters=[Parameter(name, value=value).to_parameter_msg()]
         )
@@ -95,43 +108,40 @@ class Chain:
             if not result.successful:
                 raise RecordingError(f'{node} refused {name}: {result.reason}')
 
-    def _ask(self, kind, service, request, enough=lambda: False, patience=PATIENCE):
+    def _ask(self, kind, service, request, enough=lambda: False, patience=ANSWER_TAKES):
+        """Return the answer of a service, None where ``enough()`` before it came."""
         client = self.node.create_client(kind, service)
         try:
-            for _ in range(2):
+            for _ in range(CALLS):
                 self.wait(client.service_is_ready, f'service {service}')
                 future = client.call_async(request)
-                deadline = time.monotonic() + patience
-                while not future.done() and time.monotonic() < deadline:
-                    self.spin()
-                    if enough() and not future.done():
-                        return None
-                if future.done():
-                    break
-            else:
-                raise RecordingError(f'{service} did not answer', do=f'see {self.out}')
-            answer = future.result()
+                if self._comes(lambda: future.done() or enough(), patience):
+                    return _accepted(service, future)
         finally:
             self.node.destroy_client(client)
-        if getattr(answer, 'success', True) is False:
-            raise RecordingError(f'{service} refused: {answer.message}')
-        return answer
+        raise RecordingError(f'{service} did not answer', do=f'see {self.out}')
 
-    def wait(self, condition: Callable[[], object], what: str, patience: float = PATIENCE) -> None:
+    def wait(
+        self, condition: Callable[[], object], what: str, patience: float = ANSWER_TAKES
+    ) -> None:
         """Spin until ``condition()``; RecordingError of ``what`` after ``patience`` [s]."""
-        deadline = time.monotonic() + patience
-        while not condition():
-            if time.monotonic() > deadline:
-                raise RecordingError(
-                    f'{what} did not come within {patience:g} s', do=f'see the logs in {self.out}'
-                )
-            self.spin()
+        if not self._comes(condition, patience):
+            raise RecordingError(
+                f'{what} did not come within {patience:g} s', do=f'see the logs in {self.out}'
+            )
 
     def pass_time(self, seconds: float) -> None:
         """Spin for some ``seconds``."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
+        self._comes(lambda: False, seconds)
+
+    def _comes(self, condition, patience):
+        """Spin until ``condition()``; return whether it came within ``patience`` [s]."""
+        deadline = time.monotonic() + patience
+        while not condition():
+            if time.monotonic() > deadline:
+                return False
             self.spin()
+        return True
 
     def spin(self) -> None:
         """Serve the node a little; raise RecordingError when a process has ended."""
@@ -157,7 +167,7 @@ class Chain:
         for process in self._processes.values():
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)
-        deadline = time.monotonic() + 8.0
+        deadline = time.monotonic() + ENDING_TAKES
         for process in self._processes.values():
             try:
                 process.wait(max(0.1, deadline - time.monotonic()))
@@ -179,23 +189,38 @@ def evaluate(model: IdentifiedModel, truth: Mapping[str, float]) -> tuple[float,
     truth : {parameter: value}, zero where nothing is said
     Of the worst, those that are less than a tenth of the largest of their unit do not count.
     """
-    determined = [
-        (
-            e['value'],
-            e['standard_error'],
-            e['unit'],
-            sum(c * truth.get(name, 0.0) for name, c in e['grouping'].items()),
-        )
-        for e in model.base
-        if e['determined'] and set(e['grouping']) & set(truth)
-    ]
+    comparisons = compared(model, truth)
+    within = [abs(c.value - c.true) <= 3 * c.error for c in comparisons]
     largest: dict[str, float] = {}
-    for _, _, unit, true in determined:
-        largest[unit] = max(largest.get(unit, 0.0), abs(true))
-    within = [abs(value - true) <= 3 * error for value, error, _, true in determined]
+    for c in comparisons:
+        largest[c.unit] = max(largest.get(c.unit, 0.0), abs(c.true))
     worst = max(
-        100 * abs(value - true) / abs(true)
-        for value, _, unit, true in determined
-        if abs(true) > 0.1 * largest[unit]
+        100 * abs(c.value - c.true) / abs(c.true)
+        for c in comparisons
+        if abs(c.true) > OF_SIZE * largest[c.unit]
     )
     return sum(within) / len(within), worst
+
+
+def compared(model: IdentifiedModel, truth: Mapping[str, float]) -> list[Comparison]:
+    """Return the Comparisons of a ``model`` and the ``truth``, {parameter: value}."""
+    comparisons = []
+    for entry in model.base:
+        grouping = entry['grouping']
+        if not entry['determined'] or truth.keys().isdisjoint(grouping):
+            continue
+        true = sum(share * truth.get(name, 0.0) for name, share in grouping.items())
+        comparisons.append(
+            Comparison(entry['value'], entry['standard_error'], entry['unit'], true)
+        )
+    return comparisons
+
+
+def _accepted(service, future):
+    """Return the answer in a future, None where it did not come; RecordingError of a refusal."""
+    if not future.done():
+        return None
+    answer = future.result()
+    if getattr(answer, 'success', True) is False:
+        raise RecordingError(f'{service} refused: {answer.message}')
+    return answer

@@ -26,7 +26,7 @@ import rclpy.utilities
 from std_msgs.msg import String
 import yaml
 
-from .chain import Chain, evaluate, say
+from .chain import Chain, evaluate, MOTION_TAKES, say
 from .rig_demo import demonstrate_rig, PLANS
 from ..dynamics.friction import LAWS
 from ..dynamics.inertial_parameters import SYMBOLS
@@ -37,17 +37,16 @@ from ..identification.files import make_folder
 from ..identification.identified_model import plain
 from ..measurement.bags.bag import read_bag
 from ..nodes.conversions import latched
-from ..nodes.excitation import FINISHED
 from ..nodes.isolation import isolate, NAMESPACE
+from ..nodes.player import FINISHED
 from ..nodes.running import SIGNALS, without_type_lookup
 from ..report import summary
 from ..report.design_files import write_design
 from ..share import shared_file
 
-RATE = 500.0  # [Hz]
-LONGEST = 3600.0  # [s] of wall time for a motion of 20 s
+ARM_RATE = 500.0  # [Hz]
 READERS = 3  # of the joint states: recorder, player, prediction
-MARGIN = 0.6  # share of the torque limits the nominal model may use: the true arm may be heavier
+TORQUE_SHARE = 0.6  # of the torque limits the nominal model may use: the true arm may be heavier
 TRUTH, PREDICTED = 'simulated_robot/true_joint_states', 'torque_prediction/predicted'
 RECORDED = 'joint_states', TRUTH, 'excitation/periods', PREDICTED
 SCHEMA = 'ros_inertial_id/demo/1'  # of --json
@@ -64,6 +63,20 @@ class Demo(Chain):
     def _note(self, message):
         self._statuses.append(message.data)
 
+    def begin(self, urdf_file: pathlib.Path) -> None:
+        """Start the arm of a URDF and all nodes around it."""
+        self.start(
+            'simulated_robot',
+            urdf_file=urdf_file,
+            rate=ARM_RATE,
+            truth_file=self.out / 'truth.yaml',
+        )
+        topics = f'[{", ".join(RECORDED)}]'
+        self.start('recorder', use_sim_time=True, out=self.out, topics=topics)
+        self.start('excitation', use_sim_time=True)
+        self.start('identification', use_sim_time=True, out=self.out)
+        self.start('torque_prediction', use_sim_time=True)
+
     def play(self, motion: pathlib.Path, name: str) -> pathlib.Path:
         """
         Play the YAML of a ``motion`` with the recorder on; return the path of the bag ``name``.
@@ -72,13 +85,7 @@ class Demo(Chain):
         """
         self.set('excitation', 'motion_file', motion)
         self.set('recorder', 'name', name)
-        self.wait(
-            lambda: (
-                self.node.count_subscribers(in_bag('joint_states')) >= READERS
-                and all(self.node.count_subscribers(in_bag(topic)) for topic in RECORDED)
-            ),
-            'all readers',
-        )
+        self.wait(self._all_read, 'all readers')
         self.call_when_ready('excitation/check')
         self._statuses.clear()
         bag = self.out / name
@@ -86,7 +93,7 @@ class Demo(Chain):
         def over():
             return self._statuses and f'; {bag}: ' in self._statuses[-1]
 
-        self.call('excitation/play', over, LONGEST)
+        self.call('excitation/play', over, MOTION_TAKES)
         self.wait(over, f'bag {name}')
         last = self._statuses[-1]
         if not last.startswith(FINISHED):
@@ -94,47 +101,58 @@ class Demo(Chain):
         say(last)
         return bag
 
+    def _all_read(self):
+        """Return whether every topic is received by whoever is to receive it."""
+        count = self.node.count_subscribers
+        if count(in_bag('joint_states')) < READERS:
+            return False
+        return all(count(in_bag(topic)) for topic in RECORDED)
+
 
 def demonstrate(out: pathlib.Path, robot_name: str) -> dict[str, Any]:
     """Run the chain on the robot of a shipped URDF; return its numbers."""
     urdf_file = shared_file('urdf', f'{robot_name}.urdf')
-    robot = load_robot_model(urdf_file.read_text())
     demo = Demo(out)
     try:
         say('designing two motions')
-        motions = [
-            _design(robot, out / name, seed)
-            for seed, name in enumerate(('motion', 'second_motion'))
-        ]
-        demo.start(
-            'simulated_robot', urdf_file=urdf_file, rate=RATE, truth_file=out / 'truth.yaml'
-        )
-        demo.start('recorder', use_sim_time=True, out=out, topics=f'[{", ".join(RECORDED)}]')
-        demo.start('excitation', use_sim_time=True)
-        demo.start('identification', use_sim_time=True, out=out)
-        demo.start('torque_prediction', use_sim_time=True)
-        say('playing and recording the first')
-        first = demo.play(motions[0], 'recording')
-        say('identifying')
-        print(summary(demo.identify(recording=first)), file=sys.stderr)
-        say('predicting during the second')
-        second = demo.play(motions[1], 'second_recording')
-        say('validating with the second')
-        model = demo.identify(validation=second)
+        robot = load_robot_model(urdf_file.read_text())
+        motions = _design(robot, out / 'motion', 0), _design(robot, out / 'second_motion', 1)
+        return demonstrate_motions(demo, urdf_file, motions)
     finally:
         demo.stop()
-    counts = _counted(read_bag(first), RATE)
+
+
+def demonstrate_motions(
+    demo: Demo, urdf_file: pathlib.Path, motions: tuple[pathlib.Path, pathlib.Path]
+) -> dict[str, Any]:
+    """
+    Identify the arm of a URDF from the first motion, predict and validate with the second.
+
+    motions : the YAML of each
+    Return {what: number} of what was published, recorded, identified and predicted.
+    """
+    out = demo.out
+    demo.begin(urdf_file)
+    say('playing and recording the first')
+    first = demo.play(motions[0], 'recording')
+    say('identifying')
+    print(summary(demo.identify(recording=first)), file=sys.stderr)
+    say('predicting during the second')
+    second = demo.play(motions[1], 'second_recording')
+    say('validating with the second')
+    model = demo.identify(validation=second)
+    published, recorded = _counted(read_bag(first), ARM_RATE)
     truth = yaml.safe_load((out / 'truth.yaml').read_text())
+    within, _ = evaluate(model, _true_parameters(truth, model))
+    validation = model.statistics['validation']['filtered']
     return {
         'seconds': demo.seconds,
-        'published': counts[0],
-        'recorded': counts[1],
+        'published': published,
+        'recorded': recorded,
         'base_parameters': sum(b['determined'] for b in model.base),
-        'within_3_standard_errors': evaluate(model, _true_parameters(truth, model))[0],
+        'within_3_standard_errors': within,
         'torque_relative_percent': _torque_error(read_bag(second)),
-        'validation_relative_percent': model.statistics['validation']['filtered'][
-            'relative_percent'
-        ],
+        'validation_relative_percent': validation['relative_percent'],
         'condition_number': model.statistics['condition_number'],
         'model': str(out / 'model.yaml'),
         'report': str(out / 'report.html'),
@@ -143,10 +161,9 @@ def demonstrate(out: pathlib.Path, robot_name: str) -> dict[str, Any]:
 
 def _design(robot, folder, seed):
     """Return the path of the YAML of a motion designed for the robot, from where it rests."""
-    limits = tuple(float(MARGIN * x) for x in robot.effort)
     options = DesignOptions(
         seed=seed,
-        effort=limits,
+        effort=tuple((TORQUE_SHARE * robot.effort).tolist()),
         restarts=2,
         acceleration=(8.0,) * len(robot),
         start=tuple(((robot.lower + robot.upper) / 2.0).tolist()),
@@ -162,20 +179,22 @@ def in_bag(topic: str) -> str:
 
 
 def _counted(recording, rate):
-    """Return how many joint states were published from first to last, and are in the bag."""
+    """Return the numbers of joint states published from first to last, and in the bag."""
     stamps = recording.channels[in_bag('joint_states')].stamp_ns
     return round((stamps[-1] - stamps[0]) * 1e-9 * rate) + 1, len(np.unique(stamps))
 
 
 def _true_parameters(truth, model):
     """Return {parameter: value}; what the arm does not have is zero."""
+    true: dict[str, float] = {}
+    for entry in model.base:
+        true |= dict.fromkeys(entry['grouping'], 0.0)
     robot = load_robot_model(truth['true_urdf'])
-    true = {name: 0.0 for entry in model.base for name in entry['grouping']}
-    true.update(
-        {f'{s}{i + 1}': x for i, pi in enumerate(robot.inertias) for s, x in zip(SYMBOLS, pi)}
-    )
+    for number, ten in enumerate(robot.inertias, 1):
+        true |= {f'{symbol}{number}': value for symbol, value in zip(SYMBOLS, ten)}
     for law in LAWS.keys() & truth['friction'].keys():
-        true.update({f'{LAWS[law].symbol}{j}': x for j, x in enumerate(truth['friction'][law], 1)})
+        for number, value in enumerate(truth['friction'][law], 1):
+            true[f'{LAWS[law].symbol}{number}'] = value
     return true
 
 
@@ -191,34 +210,27 @@ def _torque_error(recording):
     return float(100 * np.linalg.norm(guess - tau) / np.linalg.norm(tau))
 
 
+LIVE = 'Live, while the second motion ran, its prediction was within {:.2g} % of the true torque.'
+SENTENCES = {  # of the numbers of an arm or a rig, each where there is such a number
+    'worst_error_percent': 'The worst of those that matter is off by {:.2g} %.',
+    'validation_relative_percent': 'On the second motion, which took no part in the '
+    'identification, the model misses {:.2g} % of the measured torque.',
+    'torque_relative_percent': LIVE,
+    'prediction_relative_percent': LIVE,
+    'condition_number': 'The condition number of the first motion is {:.3g}.',
+}
+
+
 def sentences(result: Mapping[str, Any]) -> list[str]:
-    """Return what ``result`` of a demonstration of arm or rig has shown, one sentence each."""
-    parts, count = result['within_3_standard_errors'], result['base_parameters']
-    out = [
+    """Return one sentence for each number in the ``result`` of a demonstration of arm or rig."""
+    share, count = result['within_3_standard_errors'], result['base_parameters']
+    return [
         _recorded(result['published'], result['recorded']),
-        f'{round(parts * count)} of {count} identified base parameters lie within three '
+        f'{round(share * count)} of {count} identified base parameters lie within three '
         'standard errors of the truth.',
+        *(words.format(result[key]) for key, words in SENTENCES.items() if key in result),
+        f'Look at {result["report"]}; the model is {result["model"]}.',
     ]
-    if 'worst_error_percent' in result:
-        out.append(
-            f'The worst of those that matter is off by {result["worst_error_percent"]:.2g} %.'
-        )
-    if 'validation_relative_percent' in result:
-        out.append(
-            'On the second motion, which took no part in the identification, the model '
-            f'misses {result["validation_relative_percent"]:.2g} % of the measured torque.'
-        )
-    live = result.get('torque_relative_percent', result.get('prediction_relative_percent'))
-    if live is not None:
-        out.append(
-            f'Live, while the second motion ran, its prediction was within {live:.2g} % of '
-            'the true torque.'
-        )
-    if 'condition_number' in result:
-        out.append(
-            f'The condition number of the first motion is {result["condition_number"]:.3g}.'
-        )
-    return [*out, f'Look at {result["report"]}; the model is {result["model"]}.']
 
 
 def _recorded(published: Any, recorded: Any) -> str:
@@ -226,8 +238,10 @@ def _recorded(published: Any, recorded: Any) -> str:
     if not isinstance(published, Mapping):
         published, recorded = {'joint states': published}, {'joint states': recorded}
     said = [f'{recorded[topic]} of {count} {topic}' for topic, count in published.items()]
-    whole = all(recorded[topic] == count for topic, count in published.items())
-    return f'Recorded {", ".join(said)}{": nothing was lost." if whole else "."}'
+    words = f'Recorded {", ".join(said)}'
+    if all(recorded[topic] == count for topic, count in published.items()):
+        return f'{words}: nothing was lost.'
+    return f'{words}.'
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -238,35 +252,37 @@ def main(args: Sequence[str] | None = None) -> int:
     parser.add_argument('--rig', default='', choices=['', *PLANS])
     parser.add_argument('--seconds', type=float, help='of the recordings of a rig')
     parser.add_argument('--json', action='store_true')
-    words = sys.argv[1:] if args is None else args
-    options = parser.parse_args(rclpy.utilities.remove_ros_args(words))
-    out = pathlib.Path(options.out).resolve()
+    if args is None:
+        args = sys.argv[1:]
+    options = parser.parse_args(rclpy.utilities.remove_ros_args(args))
     without_type_lookup()
     for number in SIGNALS:
         signal.signal(number, _leave)
     try:
-        if options.seconds and not options.rig:
-            raise ConfigError('--seconds', expected='with --rig; a motion of an arm has its own')
-        _fresh(out)
-        say(f'to look at it with ros2, put {isolate()} before the command')
-        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-        result = (
-            demonstrate_rig(out, options.rig, options.seconds)
-            if options.rig
-            else demonstrate(out, options.robot)
-        )
+        result = _demonstrated(pathlib.Path(options.out).resolve(), options)
     except InertialIdError as error:
         print(f'demo: {error}', file=sys.stderr)
         return 2
     finally:
         rclpy.utilities.try_shutdown()
     words = sentences(result)
-    print(
-        json.dumps(plain({'schema': SCHEMA, 'verdict': words, **result}))
-        if options.json
-        else '\n'.join(words)
-    )
+    if options.json:
+        print(json.dumps(plain({'schema': SCHEMA, 'verdict': words, **result})))
+    else:
+        print('\n'.join(words))
     return 0
+
+
+def _demonstrated(out, options):
+    """Return the numbers of a demonstration in the folder ``out``, in a domain of its own."""
+    if options.seconds and not options.rig:
+        raise ConfigError('--seconds', expected='with --rig; a motion of an arm has its own')
+    _fresh(out)
+    say(f'to look at it with ros2, put {isolate()} before the command')
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    if options.rig:
+        return demonstrate_rig(out, options.rig, options.seconds)
+    return demonstrate(out, options.robot)
 
 
 def _leave(*_):

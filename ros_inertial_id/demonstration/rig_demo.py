@@ -8,14 +8,13 @@ counted to the last message.
 from dataclasses import dataclass
 from pathlib import Path
 import sys
-import time
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 import yaml
 
-from .chain import Chain, evaluate, say
+from .chain import Chain, evaluate, MOTION_TAKES, say
 from ..errors import ConfigError, RecordingError
 from ..measurement.bags.bag import read_bag
 from ..nodes.conversions import STATE
@@ -26,8 +25,8 @@ from ..share import shared_file
 PREDICTED = 'torque_prediction/predicted'
 NO_MODEL = 'no model yet'  # says torque_prediction until it has one
 DRAIN = 120.0  # [s] of wall time that a late recorder is waited for
-LONGEST = 3600.0  # [s] of wall time for a motion of some seconds
-PERIOD = 0.05  # [s] of prediction
+RIG_PREDICTION_PERIOD = 0.05  # [s]
+READERS_KNOWN = 1.0  # [s] until a writer knows a reader that knows it
 
 
 @dataclass(frozen=True)
@@ -61,21 +60,16 @@ def demonstrate_rig(out: Path, rig: str, seconds: float | None = None) -> dict[s
     if rig not in PLANS:
         raise ConfigError('rig', found=repr(rig), exists=tuple(PLANS))
     plan = PLANS[rig]
-    live = bool(plan.true)
-    chain = _RigChain(out, rig)
+    chain = _RigChain(out, rig, plan)
     try:
-        chain.begin(plan, live)
+        chain.begin()
         say(f'recording the {rig}')
         first = chain.record('recording', seconds or plan.seconds)
         say('identifying')
-        model = chain.identify(recording=out / 'recording')
-        print(summary(model), file=sys.stderr)
+        print(summary(chain.identify(recording=out / 'recording')), file=sys.stderr)
         say('predicting')
-        if live:
-            chain.wait(chain.has_model, 'the model in torque_prediction')
-        second = chain.record(
-            'second_recording', seconds or plan.predicted_seconds, predicted=live
-        )
+        chain.wait_for_predictions()
+        second = chain.record('second_recording', seconds or plan.predicted_seconds)
         say('validating with the second')
         model = chain.identify(validation=out / 'second_recording')
     finally:
@@ -94,7 +88,7 @@ def demonstrate_rig(out: Path, rig: str, seconds: float | None = None) -> dict[s
             'relative_percent'
         ],
     }
-    if live:
+    if plan.true:
         result['prediction_relative_percent'] = _prediction_error(
             read_bag(out / 'second_recording'), plan.true
         )
@@ -102,95 +96,112 @@ def demonstrate_rig(out: Path, rig: str, seconds: float | None = None) -> dict[s
 
 
 class _RigChain(Chain):
-    """A Chain around a simulated rig."""
+    """A Chain around a simulated rig that is demonstrated as a Plan says."""
 
-    def __init__(self, out, rig):
+    def __init__(self, out, rig, plan):
         super().__init__(out)
-        self._rig, self._counts, self._written, self._published = rig, {}, {}, {}
+        self._rig, self._plan = rig, plan
+        self._written: dict[str, int] = {}  # by topic, as the recorder says
+        self._paused: dict[str, int] = {}  # published by topic, once the rig stands still
+        self._counted: dict[str, int] = {}  # published by topic before the recording at hand
         self._time, self._prediction = 0.0, NO_MODEL
-        self.node.create_subscription(DiagnosticArray, '/diagnostics', self._count, 100)
+        self._awaited: set[str] = set()  # predictions that the recorder has to have
+        self._readers = {
+            f'simulated_rig{STATE}': self._note_rig,
+            f'torque_prediction{STATE}': self._note_prediction,
+            f'recorder{STATE}': self._note_recorder,
+        }
+        self.node.create_subscription(DiagnosticArray, '/diagnostics', self._diagnose, 100)
 
-    def _count(self, message):
-        """Note how much rig and recorder say that they published and wrote, and its time."""
+    def _diagnose(self, message):
         for status in message.status:
-            counts = {
-                v.key.removesuffix(' count'): int(v.value)
-                for v in status.values
-                if v.key.endswith(' count')
-            }
-            if status.name == f'simulated_rig{STATE}':
-                self._time = next(float(v.value) for v in status.values if v.key == 'time_s')
-                self._published = counts if status.message == 'paused' else {}
-            if status.name == f'torque_prediction{STATE}':
-                self._prediction = status.message
-            if status.name == f'recorder{STATE}':
-                self._written = counts
+            if status.name in self._readers:
+                self._readers[status.name](status)
 
-    def has_model(self):
-        """Return whether torque_prediction has taken a model."""
-        return self._prediction != NO_MODEL
+    def _note_rig(self, status):
+        self._time = next(float(pair.value) for pair in status.values if pair.key == 'time_s')
+        self._paused = {}
+        if status.message == 'paused':
+            self._paused = _counts(status)
 
-    def begin(self, plan, live):
+    def _note_prediction(self, status):
+        self._prediction = status.message
+
+    def _note_recorder(self, status):
+        self._written = _counts(status)
+
+    def wait_for_predictions(self):
+        """Wait until torque_prediction has taken a model, where the rig is predicted live."""
+        if self._plan.true:
+            self.wait(lambda: self._prediction != NO_MODEL, 'the model in torque_prediction')
+            self._awaited = {f'/{PREDICTED}'}
+
+    def begin(self):
         """Start all nodes and wait until the recorder reads every topic."""
-        topics = [
-            f'simulated_rig{t}' if t.startswith('/true_') else t.lstrip('/')
-            for t in SIMULATED_RIGS[self._rig].topics
-        ]
-        self._topics = [f'/{t}' for t in topics]
-        self.start(
-            'simulated_rig', rig=self._rig, running=False, truth_file=self.out / 'truth.yaml'
-        )
-        self.start(
-            'recorder',
-            use_sim_time=True,
-            out=self.out,
-            topics=f'[{", ".join(topics + [PREDICTED] * live)}]',
-        )
+        out, rig, live = self.out, self._rig, bool(self._plan.true)
+        self._topics = list(map(_public, SIMULATED_RIGS[rig].topics))
+        names = [topic.lstrip('/') for topic in self._topics]
+        if live:
+            names.append(PREDICTED)
+        self.start('simulated_rig', rig=rig, running=False, truth_file=out / 'truth.yaml')
+        self.start('recorder', use_sim_time=True, out=out, topics=f'[{", ".join(names)}]')
         self.start(
             'identification',
             use_sim_time=True,
-            out=self.out,
-            method=plan.method,
-            config=shared_file('config', f'{self._rig}.yaml'),
+            out=out,
+            method=self._plan.method,
+            config=shared_file('config', f'{rig}.yaml'),
         )
         if live:
-            self.start('torque_prediction', use_sim_time=True, period=PERIOD, lag=4.0 * PERIOD)
-        self.wait(
-            lambda: (
-                all(self.node.count_subscribers(t) for t in self._topics)
-                and (not live or self.node.count_publishers(PREDICTED))
-            ),
-            'the recorder',
-        )
+            period = RIG_PREDICTION_PERIOD
+            self.start('torque_prediction', use_sim_time=True, period=period, lag=4.0 * period)
+            self.wait(lambda: self.node.count_publishers(PREDICTED), 'the prediction')
+        self.wait(lambda: all(map(self.node.count_subscribers, self._topics)), 'the recorder')
 
-    def record(self, name, seconds, predicted=False):
-        """
-        Let the rig run with the recorder on; return ({topic: published}, {topic: recorded}).
-
-        predicted : whether a prediction must come, which is late on a loaded computer
-        """
+    def record(self, name, seconds):
+        """Let the rig run with the recorder on; return ({topic: published}, {topic: recorded})."""
         self.set('recorder', 'name', name)
         self.call_when_ready('recorder/start')
-        self.pass_time(1.0)  # the readers are known; now the writers know them, too
+        self.pass_time(READERS_KNOWN)
         self.set('simulated_rig', 'running', True)
         end = self._time + seconds  # by its own clock: a loaded computer slows it down
-        self.wait(lambda: self._time >= end, f'{seconds:g} s of the rig', LONGEST)
+        self.wait(lambda: self._time >= end, f'{seconds:g} s of the rig', MOTION_TAKES)
         self.set('simulated_rig', 'running', False)
-        self.wait(lambda: self._published, 'word of what was published')
-        before, self._counts = self._counts, self._published
-        published = {t: self._counts[t] - before.get(t, 0) for t in self._topics}
-        self._drain({**published, **({f'/{PREDICTED}': 1} if predicted else {})})
+        self.wait(lambda: self._paused, 'word of what was published')
+        before, self._counted = self._counted, self._paused
+        published = {topic: self._counted[topic] - before.get(topic, 0) for topic in self._topics}
+        self._drain({**published, **dict.fromkeys(self._awaited, 1)})
         self.call('recorder/stop')
         channels = read_bag(self.out / name).channels
-        return published, {t: len(channels[t]) if t in channels else 0 for t in self._topics}
+        recorded = dict.fromkeys(self._topics, 0)
+        for topic in channels.keys() & recorded.keys():
+            recorded[topic] = len(channels[topic])
+        return published, recorded
 
     def _drain(self, published):
         """Give a recorder that is behind on a loaded computer the time to write what waits."""
-        deadline = time.monotonic() + DRAIN
-        while time.monotonic() < deadline and any(
-            self._written.get(t, 0) < n for t, n in published.items()
-        ):
-            self.spin()
+        self._comes(
+            lambda: all(
+                self._written.get(topic, 0) >= count for topic, count in published.items()
+            ),
+            DRAIN,
+        )
+
+
+def _public(topic):
+    """Return the full name of a rig's topic: what nobody measures is below the node's."""
+    if topic.startswith('/true_'):
+        return f'/simulated_rig{topic}'
+    return topic
+
+
+def _counts(status):
+    """Return {topic: count} of the values of a DiagnosticStatus that count."""
+    return {
+        pair.key.removesuffix(' count'): int(pair.value)
+        for pair in status.values
+        if pair.key.endswith(' count')
+    }
 
 
 def _prediction_error(recording, true_topic):

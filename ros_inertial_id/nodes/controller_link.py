@@ -33,8 +33,9 @@ CODES = {
     -5: 'goal tolerance violated',
 }
 VIOLATIONS = (-4, -5)  # of any goal; other ends of a goal that was replaced say nothing
-ARRIVES, PATIENCE, LOOK = 1.0, 1.5, 0.02  # [s] after the end of a trajectory until the arm has to
-#                                           be there, for the result, and between looks at it
+ARRIVES = 1.0  # [s] after the end of a trajectory until the arm has to be there
+RESULT_COMES = 1.5  # [s] after the end of a trajectory for its result
+RESULT_LOOK = 0.02  # [s] between looks for the result
 ANY = -1.0  # of a tolerance: none
 LATEST = 0.02  # [s] that a message may be late
 
@@ -51,12 +52,13 @@ class TopicLink:
 
     def __init__(self, node: Node, name: str):
         self._node, self._name = node, name
-        self._publisher = advertise(
-            node, JointTrajectory, name, 1, 0.0 if simulated_time(node) else LATEST
-        )
+        lifespan = LATEST
+        if simulated_time(node):  # of which the wall clock knows nothing
+            lifespan = 0.0
+        self._publisher = advertise(node, JointTrajectory, name, 1, lifespan)
         self._followers: set[str] = set()  # when the first trajectory of a motion was sent
 
-    def refuse(self) -> None:
+    def check_ready(self) -> None:
         """Raise MotionError when nobody listens, or whoever did when the motion began has gone."""
         listeners = self._listeners()
         if not listeners:
@@ -88,8 +90,8 @@ class TopicLink:
     def withdraw(self) -> None:
         """Do nothing: what was not delivered is withdrawn by its lifespan."""
 
-    def outcome(self, after: float) -> str:
-        """Return '': no result comes ``after`` [s]."""
+    def outcome(self, after: float, given_up: Callable[[], bool]) -> str:
+        """Return '': no result comes ``after`` [s], ``given_up`` or not."""
         self._followers = set()
         return ''
 
@@ -130,7 +132,7 @@ class ActionLink:
             node, self._kind, name, goal_service_qos_profile=QoSProfile(depth=1)
         )
 
-    def refuse(self) -> None:
+    def check_ready(self) -> None:
         """Raise MotionError when there is no such action."""
         if not self._client.server_is_ready():
             raise MotionError(
@@ -166,16 +168,17 @@ class ActionLink:
             self._client.send_goal_async(self._goals[self.arrived])
         self._result = 'goal not accepted in time'
 
-    def outcome(self, after: float) -> str:
+    def outcome(self, after: float, given_up: Callable[[], bool]) -> str:
         """
         Wait for the end of the last goal, ``after`` [s] from now; return in words how it ended.
 
+        given_up : whether it is not to be waited for any more
         A goal without a result long after its end stands: cancelled, a controller would hold the
         arm where it is measured, and take the newton metres behind the difference away at once.
         """
-        end = seconds(self._node) + after + PATIENCE
-        while not self._result and seconds(self._node) < end:
-            time.sleep(LOOK)
+        end = seconds(self._node) + after + RESULT_COMES
+        while not self._result and seconds(self._node) < end and not given_up():
+            time.sleep(RESULT_LOOK)
         return f'controller: {self._result or "no result"}'
 
     def _answered(self, number: int, answer: Future) -> None:
@@ -206,4 +209,6 @@ def controller_link(
     node: Node, name: str, gave_up: Callable[[str], None]
 ) -> TopicLink | ActionLink:
     """Return the link to a controller by its topic, or by its action: a name that ends so."""
-    return ActionLink(node, name, gave_up) if name.endswith(ACTION) else TopicLink(node, name)
+    if name.endswith(ACTION):
+        return ActionLink(node, name, gave_up)
+    return TopicLink(node, name)

@@ -18,12 +18,13 @@ from ..errors import MotionError
 from ..excitation.playback import deviation, LEAD
 
 ACTIVE = 'active'
-PATIENCE = 1.0  # [s] for an answer
+CONTROLLER_ANSWERS = 1.0  # [s]
 CONTINUES, INTERFACES = 'interpolate_from_desired_state', 'command_interfaces'
 EFFORT_RATE = 1000.0  # [N m/s or N/s] that is no jerk: Franka allows as much
-STATE = 'control_msgs/msg/JointTrajectoryControllerState'
-LIST = 'controller_manager_msgs/srv/ListControllers'
-RECENT = 1.0  # [s] by which the controller's word may be older than the joint states
+FADING_EFFORT = EFFORT_RATE * 0.5 * LEAD  # [N m or N] that fade without a jerk before the start
+STATE_TYPE = 'control_msgs/msg/JointTrajectoryControllerState'
+LIST_TYPE = 'controller_manager_msgs/srv/ListControllers'
+STATE_AGE = 1.0  # [s] by which the controller's word may be older than the joint states
 
 
 class Controllers:
@@ -36,15 +37,17 @@ class Controllers:
 
     def __init__(self, beside: Node, topic: str) -> None:
         namespace, self._name = topic.rsplit('/', 2)[:2]
-        kind = message_class(LIST)
-        self._manager = kind and beside.create_client(
-            kind, f'{namespace}/controller_manager/list_controllers'
-        )
+        self._manager: Any = None  # where its messages are not installed
+        kind = message_class(LIST_TYPE)
+        if kind is not None:
+            self._manager = beside.create_client(
+                kind, f'{namespace}/controller_manager/list_controllers'
+            )
         self._controller = beside.create_client(
             GetParameters, f'{namespace}/{self._name}/get_parameters'
         )
 
-    def refuse(self) -> None:
+    def check_active(self) -> None:
         """
         Raise MotionError when the controller is there and not active.
 
@@ -53,11 +56,13 @@ class Controllers:
         Where the driver has no controller_manager, or its messages are not installed, nothing is
         known and nothing refused.
         """
-        answer = self._manager and _answer(self._manager, self._manager.srv_type.Request())
-        error = answer and inactive(
-            self._name, {c.name: (c.state, c.type) for c in answer.controller}
-        )
-        if error:
+        if self._manager is None:
+            return
+        answer = _answer(self._manager, self._manager.srv_type.Request())
+        if answer is None:
+            return
+        error = inactive(self._name, {c.name: (c.state, c.type) for c in answer.controller})
+        if error is not None:
             raise error
 
     def leads(self, robot: RobotModel) -> bool:
@@ -74,15 +79,19 @@ class Controllers:
         values: Any = getattr(_answer(self._controller, question), 'values', ())
         if len(values) != 2 or values[0].type != ParameterType.PARAMETER_BOOL:
             return False
-        slow = np.all((robot.effort > 0) & (robot.effort <= EFFORT_RATE * 0.5 * LEAD))
-        return bool(
-            values[0].bool_value or list(values[1].string_array_value) == ['effort'] and slow
-        )
+        if values[0].bool_value:
+            return True
+        if list(values[1].string_array_value) != ['effort']:
+            return False
+        fades_in_time = (robot.effort > 0) & (robot.effort <= FADING_EFFORT)
+        return bool(np.all(fades_in_time))
 
 
 def _answer(client, question):
     """Return the answer of a service, None where there is none or it does not come."""
-    return ask(client, question, PATIENCE) if client.service_is_ready() else None
+    if not client.service_is_ready():
+        return None
+    return ask(client, question, CONTROLLER_ANSWERS)
 
 
 def inactive(name: str, states: Mapping[str, tuple[str, str]]) -> MotionError | None:
@@ -94,19 +103,25 @@ def inactive(name: str, states: Mapping[str, tuple[str, str]]) -> MotionError | 
     state = states.get(name, (ACTIVE, ''))[0]
     if state == ACTIVE:
         return None
-    others = [
+    active = [
         other
         for other, (word, kind) in states.items()
         if word == ACTIVE and 'JointTrajectoryController' in kind
     ]
-    do = f'set controller: to {others[0]}/joint_trajectory, or ' if others else ''
-    away = f'--deactivate {others[0]} ' if others else ''
+    if not active:
+        return MotionError(
+            f'controller {name} does not move the arm',
+            expected=ACTIVE,
+            found=state,
+            do=f'ros2 control switch_controllers --activate {name}',
+        )
     return MotionError(
         f'controller {name} does not move the arm',
         expected=ACTIVE,
         found=state,
-        exists=[f'{other} (active)' for other in others] or None,
-        do=f'{do}ros2 control switch_controllers {away}--activate {name}',
+        exists=[f'{other} (active)' for other in active],
+        do=f'set controller: to {active[0]}/joint_trajectory, or ros2 control '
+        f'switch_controllers --deactivate {active[0]} --activate {name}',
     )
 
 
@@ -132,22 +147,27 @@ class HeldPosition:
     ) -> None:
         self._node, self._scaled = node, scaled
         self._topic = f'{controller.rpartition("/")[0]}/controller_state'
-        self._kind = message_class(STATE)
+        self._kind = message_class(STATE_TYPE)
         self._state: Any = None
         self._state_at = -np.inf
-        quality = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-        self._reader = self._kind and node.reader(self._kind, self._topic, quality)
+        self._reader: Any = None  # where its messages are not installed
+        if self._kind is not None:
+            quality = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+            self._reader = node.reader(self._kind, self._topic, quality)
 
     def read(self) -> None:
         """Take the newest state of the controller."""
-        waiting = taken(self._reader) if self._reader else ()
+        if self._reader is None:
+            return
+        waiting = taken(self._reader)
         if not waiting:
             return
         self._state = deserialize_message(waiting[-1][0], self._kind)
         self._state_at = seconds(self._node)
         # Messages before control_msgs 5.3 lack it; ros2_controllers before 4.39 leave it at 0.
         share = getattr(self._state, 'speed_scaling_factor', 0.0)
-        self._scales = self._scales or share > 0.0
+        if share > 0.0:
+            self._scales = True
         if self._scales:
             self._scaled(100.0 * share, self._topic)
 
@@ -162,15 +182,15 @@ class HeldPosition:
         Raises MotionError when the controller holds it farther away: it does not follow.
         """
         self.read()
-        if seconds(self._node) - self._state_at > RECENT:
+        if seconds(self._node) - self._state_at > STATE_AGE:
             return None
         names, commands = list(self._state.joint_names), self._state.reference.positions
         if len(commands) != len(names) or not set(robot.joint_names) <= set(names):
             return None
         held = np.array(commands)[[names.index(name) for name in robot.joint_names]]
-        away = deviation(robot, measured, held)
-        if (away > tracking).any():
-            j = int(away.argmax())
+        distances = deviation(robot, measured, held)
+        if (distances > tracking).any():
+            j = int(distances.argmax())
             raise MotionError(
                 f'{robot.joint_names[j]} does not follow its controller',
                 expected=f'{held[j]:.4g}, as {self._topic} says',
@@ -185,7 +205,7 @@ class HeldPosition:
         return MotionError(
             'where the controller holds the arm is not known: the first command may make it jerk',
             expected=f'messages on {self._topic} (control_msgs), or {CONTINUES}: true of {name}, '
-            f"or {INTERFACES}: ['effort'] and limits of at most {EFFORT_RATE * 0.5 * LEAD:g} N m",
+            f"or {INTERFACES}: ['effort'] and limits of at most {FADING_EFFORT:g} N m",
             do=f'set {CONTINUES}: true there; or from_command: true of this node, where a '
             'controller goes on from its command and cannot say so',
         )

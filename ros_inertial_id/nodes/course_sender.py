@@ -14,9 +14,11 @@ from ..excitation.path_clock import PathClock, STEP
 from ..excitation.playback import Course, HORIZON, LEAD, MARGIN, PAST
 
 BEFORE = 10**9  # [ns] by which trajectories are stamped earlier: points may precede the course
-TRIES = 3  # to make a piece in time
+ATTEMPTS = 3  # to make a piece in time
 SPARE, AHEAD = 1.2, 0.5  # times as long as the last try is what the next may take, at most [s]
-PIECE = 0.04  # [s] between pieces; each covers five of them, so that some may be late or lost
+PIECE_PERIOD = (
+    0.04  # [s] between pieces; each covers five of them, so that some may be late or lost
+)
 UNKNOWN = HORIZON - MARGIN - STEP  # [s] after which a piece has to have followed: then it brakes
 
 
@@ -51,11 +53,13 @@ class CourseSender:
         """
         self._course, self._names, self._tracking = course, joint_names, tracking
         self._began = self._now_ns() + round(LEAD * 1e9)
-        self._first = -LEAD if held else 0.0
+        self._first, past = 0.0, 0
+        if held:
+            self._first, past = -LEAD, PAST
         self._clock = PathClock(0.0, brakes)
         self._clock.go_on(self._first, HORIZON, MARGIN)
         self._sent = {}
-        self._send(self._first, self._message(self._clock, self._first, PAST if held else 0))
+        self._send(self._first, self._message(self._clock, self._first, past))
 
     @property
     def now(self) -> float:
@@ -69,7 +73,7 @@ class CourseSender:
 
     @property
     def delay(self) -> float:
-        """Return by how much late pieces have stretched the course [s]."""
+        """Return the time [s] by which late pieces have stretched the course."""
         return float(self._clock.delay)
 
     @property
@@ -93,7 +97,7 @@ class CourseSender:
 
     def send(self) -> bool:
         """Send the next piece; return whether it came too late to go on at full speed."""
-        return self.now >= max(self._first, self._sent[self._newest]) and self._promise(
+        return self.now >= max(self._first, self._sent[self._newest]) and self._send_in_time(
             lambda clock, now: clock.go_on(now, HORIZON, MARGIN)
         )
 
@@ -101,13 +105,13 @@ class CourseSender:
         """Send the way to rest along the course, from now on; nothing to an arm that rests."""
         # The last piece of an arm that rests may still be on its way.
         if self._clock.rests_at() > self.now and not self.unknown:
-            self._promise(lambda clock, now: clock.brake(now))
+            self._send_in_time(lambda clock, now: clock.brake(now))
 
     def rests_in(self) -> float:
         """Return in how many seconds the last piece rests, also where the clock went back."""
         return min(max(0.0, float(self._clock.rests_at()) - self.now), HORIZON + LONGEST)
 
-    def _promise(self, change):
+    def _send_in_time(self, change):
         """
         Send the piece of a changed clock; return what ``change`` of (clock, now) does.
 
@@ -117,7 +121,7 @@ class CourseSender:
         was promised before.
         """
         takes = 0.0  # [s]
-        for _ in range(TRIES):
+        for _ in range(ATTEMPTS):
             clock, now = copy(self._clock), self.now + takes
             changed = change(clock, now)
             # A past from now on: a controller goes to a first point ahead from where it is.

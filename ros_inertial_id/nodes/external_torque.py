@@ -7,6 +7,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 import numpy as np
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 
 from .conversions import advertise, DEPTH, latched, publish_joint_states, row, table
@@ -58,6 +59,14 @@ def _seconds(stamp_ns: np.ndarray) -> np.ndarray:
     return stamp_ns * 1e-9
 
 
+def _publishers(node: Node, kind: type, name: str) -> list[Publisher]:
+    """Return the publishers of what is observed, and of its standard deviation."""
+    return [
+        advertise(node, kind, f'~/{name}', DEPTH),
+        advertise(node, kind, f'~/{name}_standard_deviation', DEPTH),
+    ]
+
+
 class ExternalTorque:
     """Publishers of a ``node``, and the observer behind them; ``options``: how it observes."""
 
@@ -65,14 +74,8 @@ class ExternalTorque:
         self._node, self._options = node, options
         self._observer: MomentumObserver | None = None
         self._commands: LiveCommands | None = None
-        # Of what is observed, and of its standard deviation.
-        self._torque, self._wrench = (
-            [
-                advertise(node, kind, f'~/{name}{what}', DEPTH)
-                for what in ('', '_standard_deviation')
-            ]
-            for kind, name in ((JointState, 'external_torque'), (WrenchStamped, 'external_wrench'))
-        )
+        self._torque = _publishers(node, JointState, 'external_torque')
+        self._wrench = _publishers(node, WrenchStamped, 'external_wrench')
         self._contact = node.create_publisher(DiagnosticArray, '~/contact', latched())
         self._said: list[tuple[str, str]] = []  # of contact
 
@@ -111,34 +114,42 @@ class ExternalTorque:
             joint_side(channel, names, self._drives), names, ('position', 'velocity', 'effort')
         )
         q, v, tau = values.values()
-        if self._commands is None:
-            tau = self._effort_source.torque(tau)
-        else:
-            late = _seconds(channel.stamp_ns[rows]) + self._shift
-            tau = self._commands.torques(self._commands.at(late), self._commands.feedback(q, v))
+        tau = self._torques(_seconds(channel.stamp_ns[rows]), q, v, tau)
         good = np.isfinite(q).all(1) & np.isfinite(v).all(1) & np.isfinite(tau).all(1)
         stamps = channel.stamp_ns[rows][good]
         if not len(stamps):
             return
-        found = self._observer.add(_seconds(stamps), q[good], v[good], tau[good])
-        for publisher, torques in zip(self._torque, (found.torque, found.standard_deviation)):
+        external = self._observer.add(_seconds(stamps), q[good], v[good], tau[good])
+        for publisher, torques in zip(
+            self._torque, (external.torque, external.standard_deviation)
+        ):
             publish_joint_states(publisher, stamps, names, effort=torques)
-        self._publish_wrenches(stamps, q[good], found)
-        states = [
-            CONTACT[hit, unsure]
-            for hit, unsure in zip(found.contact[-1].tolist(), found.unknown[-1].tolist())
-        ]
-        if states != self._said:
-            self._said = states
-            self._contact.publish(
-                table(self._node, [row(name, {}, *state) for name, state in zip(names, states)])
-            )
+        self._publish_wrenches(stamps, q[good], external)
+        self._publish_contacts(external)
 
-    def _publish_wrenches(self, stamps: np.ndarray, q: np.ndarray, found: External) -> None:
+    def _publish_contacts(self, external: External) -> None:
+        """Publish which joints are in contact, when that is another than before."""
+        newest = zip(external.contact[-1].tolist(), external.unknown[-1].tolist())
+        states = [CONTACT[contact, unknown] for contact, unknown in newest]
+        if states == self._said:
+            return
+        self._said = states
+        names = self._robot.joint_names
+        rows = [row(name, {}, *state) for name, state in zip(names, states)]
+        self._contact.publish(table(self._node, rows))
+
+    def _torques(self, t: np.ndarray, q: np.ndarray, v: np.ndarray, effort: np.ndarray) -> Any:
+        """Return the torque of the motors (N, n) at the times t (N,) [s] of samples (N, n)."""
+        if self._commands is None:
+            return self._effort_source.torque(effort)
+        commanded = self._commands.at(t + self._shift)
+        return self._commands.torques(commanded, self._commands.feedback(q, v))
+
+    def _publish_wrenches(self, stamps: np.ndarray, q: np.ndarray, external: External) -> None:
         """Publish the wrench of every sample and its standard deviation to who listens."""
         if not any(publisher.get_subscription_count() for publisher in self._wrench):
             return
-        wrenches, covariances = self._wrenches.wrenches(q, found)
+        wrenches, covariances = self._wrenches.wrenches(q, external)
         deviations = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
         message = WrenchStamped()
         message.header.frame_id = self._wrenches.link

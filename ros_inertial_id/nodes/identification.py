@@ -73,12 +73,12 @@ class Identification(GuardedNode):
         super().__init__('identification', **node_options)
         self._work = LongWork(self, self._have_failed)
         self._online: Online | None = None
-        own = self._own = declare_options(
+        settings = self._settings = declare_options(
             self, NodeOptions, settable=('recording', 'validation', 'urdf_file', 'out')
         )
-        self._description = read_description(own.urdf_file) if own.urdf_file else ''
-        _, defaults = load_options(own.config, own.method, description=self._description)
-        self._kind = options_class(own.method)
+        self._description = _description(settings)
+        _, defaults = load_options(settings.config, settings.method, description=self._description)
+        self._kind = options_class(settings.method)
         options = declare_options(self, self._kind, defaults, check=self._check)
         self._last, self._identified = '', None
         self._state: tuple[str, str, dict[str, Any]] = ('ok', 'no model yet', {})
@@ -92,17 +92,17 @@ class Identification(GuardedNode):
         self._work.offer('identify', self._identify)
         self._work.offer('payload', self._weigh)
         self.offer('~/cancel', self._work.cancel)
-        joint_states = driver_of(self, own.config).joint_states
-        if own.online:
+        joint_states = driver_of(self, settings.config).joint_states
+        if settings.online:
             self._online = Online(
                 self,
-                own.topics or topics_of(options, joint_states),
+                settings.topics or topics_of(options, joint_states),
                 self._description,
-                lambda urdf: OnlineIdentification(urdf, options, own.method, own.forget),
+                lambda urdf: OnlineIdentification(urdf, options, settings.method, settings.forget),
             )
         self.report(self._health)
         self.get_logger().info(
-            f'method {own.method}, configuration {own.config or "none"}; call ~/identify'
+            f'method {settings.method}, configuration {settings.config or "none"}; call ~/identify'
         )
 
     def _health(self):
@@ -110,11 +110,12 @@ class Identification(GuardedNode):
         level, words, values = self._state
         if self._work.busy:
             level, words, values = 'ok', self._work.words, self._work.values
-        if self._online:
-            worse, about, more = self._online.health()
-            values = {**values, **more}
-            if worse == 'error' or worse == 'warn' and level == 'ok':
-                level, words = worse, about
+        if self._online is None:
+            return level, words, values
+        online_level, online_words, online_values = self._online.health()
+        values = {**values, **online_values}
+        if online_level == 'error' or (online_level, level) == ('warn', 'ok'):
+            return online_level, online_words, values
         return level, words, values
 
     def _check(self, options):
@@ -124,7 +125,7 @@ class Identification(GuardedNode):
             check_laws(friction_laws(options), loads=True)
 
     def _describe(self, message):
-        if not self._own.urdf_file:
+        if not self._settings.urdf_file:
             self._description = message.data
             if self._online:
                 self._online.describe(message.data)
@@ -133,10 +134,13 @@ class Identification(GuardedNode):
         self._last = message.data
 
     def _have_failed(self, words):
-        self._state = ('warn' if words == CANCELLED else 'error', words, {})
+        level = 'error'
+        if words == CANCELLED:
+            level = 'warn'
+        self._state = level, words, {}
 
-    def _bag(self, own):
-        path = own.recording or self._last
+    def _bag(self, settings):
+        path = settings.recording or self._last
         if not path:
             raise RecordingError(
                 'no recording to identify from', do='record one, or set the parameter recording'
@@ -145,11 +149,11 @@ class Identification(GuardedNode):
 
     def _weigh(self):
         """Weigh what the arm of the model carries in the recording; publish it."""
-        own = read_options(self, NodeOptions)
+        settings = read_options(self, NodeOptions)
         model = self._identified
         if model is None:
             raise ConfigError('no model of the bare arm', do='call ~/identify first')
-        path = self._bag(own)
+        path = self._bag(settings)
         self.get_logger().info(f'weighing the load in {path}')
         load = identify_payload(model, [read_bag(path, progress=partial(self._work.step, 'read'))])
         message = inertia_message(load)
@@ -163,55 +167,54 @@ class Identification(GuardedNode):
         return load.to_text()
 
     def _identify(self):
-        own = read_options(self, NodeOptions)
+        settings = read_options(self, NodeOptions)
         options = read_options(self, self._kind)
-        path = self._bag(own)
-        urdf = read_description(own.urdf_file) if own.urdf_file else ''
-        if own.out:
-            make_folder(own.out)
+        path = self._bag(settings)
+        urdf = _description(settings)
+        if settings.out:
+            make_folder(settings.out)
         self.get_logger().info(f'identifying from {path}')
-        bags, others = (
-            [
-                read_bag(bag, progress=partial(self._work.step, 'read'))
-                for bag in find_bags([where] if where else [])
-            ]
-            for where in (path, own.validation)
-        )
+        bags = self._read(path)
+        validation_bags = []
+        if settings.validation:
+            validation_bags = self._read(settings.validation)
         result = identify(
             bags,
-            validate=others,
+            validate=validation_bags,
             urdf=urdf,
             progress=self._work.step,
-            method=own.method,
+            method=settings.method,
             **asdict(options),
         )
         self._publish(result.model.identified)
-        if own.out:
-            result.model.save(Path(own.out, 'model.yaml'))
-            result.report(Path(own.out, 'report.html'))
+        if settings.out:
+            result.model.save(Path(settings.out, 'model.yaml'))
+            result.report(Path(settings.out, 'report.html'))
         return result.summary()
+
+    def _read(self, path):
+        """Return the Recordings of a bag, or of a folder or pattern of several."""
+        progress = partial(self._work.step, 'read')
+        return [read_bag(bag, progress=progress) for bag in find_bags([path])]
 
     def _publish(self, model):
         self._identified = model
         self._model.publish(String(data=model.to_yaml()))
-        self._table.publish(
-            table(
-                self,
-                base_rows(
-                    model.base, model.parameters, model.values, model.mounting['gravity_base'][0]
-                ),
-            )
-        )
+        gravity = model.mounting['gravity_base'][0]
+        rows = base_rows(model.base, model.parameters, model.values, gravity)
+        self._table.publish(table(self, rows))
         self._band.publish(table(self, band_rows(model)))
         urdf = identified_urdf(model)
         if urdf:
             self._urdf.publish(String(data=urdf))
         statistics = model.statistics
         fit, verdict = fits(model)['training']['filtered'], statistics['verdict']
-        useless = verdict['word'] == DO_NOT_USE
+        level = 'ok'
+        if verdict['word'] == DO_NOT_USE:
+            level = 'warn'
         words = '; '.join([f'model published, verdict: {verdict["word"]}', *verdict['reasons']])
         self._state = (
-            'warn' if useless else 'ok',
+            level,
             words,
             {
                 'base parameters': statistics['rank'],
@@ -227,6 +230,13 @@ class Identification(GuardedNode):
         """End what is under way before the node."""
         self._work.close()
         super().destroy_node()
+
+
+def _description(options: NodeOptions) -> str:
+    """Return the text of the robot description that is given, '' for none."""
+    if not options.urdf_file:
+        return ''
+    return read_description(options.urdf_file)
 
 
 main = main_of(Identification, __name__)

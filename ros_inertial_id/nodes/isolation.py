@@ -22,7 +22,7 @@ from ..errors import ConfigError
 NAMESPACE = '/inertial_id_demo'
 DOMAINS = range(1, 102)  # above, the ports of DDS are those that Linux gives to other programs
 PORTS, FIRST = 250, 7400  # UDP ports of a domain, from the first one of domain 0 on (RTPS 9.6.1)
-TRIED = 5  # domains without such ports, at random
+DOMAINS_TRIED = 5  # domains without such ports, at random
 LISTENS = 2.0  # [s] in each: nodes of one computer find one another in less
 REMOTE = ('ROS_STATIC_PEERS', 'ROS_DISCOVERY_SERVER', 'ROS_LOCALHOST_ONLY')
 
@@ -39,12 +39,12 @@ def isolate() -> str:
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
     taken = []
     free = (d for d in random.sample(DOMAINS, len(DOMAINS)) if _ports_are_free(d))
-    for domain in islice(free, TRIED):
-        others = sorted(set(_others(domain)))
-        if not others:
+    for domain in islice(free, DOMAINS_TRIED):
+        nodes = sorted(set(_nodes_of(domain)))
+        if not nodes:
             os.environ['ROS_DOMAIN_ID'] = str(domain)
             return f'ROS_DOMAIN_ID={domain} ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST'
-        taken.append(f'{", ".join(others[:3])} in domain {domain}')
+        taken.append(f'{", ".join(nodes[:3])} in domain {domain}')
     raise ConfigError(
         'no ROS domain is free for the demonstration',
         expected=f'one of {DOMAINS[0]} to {DOMAINS[-1]} without any node',
@@ -60,15 +60,15 @@ def _ports_are_free(domain: int) -> bool:
     Every node has some: also one that is not found, as nodes beyond the 32nd of a process are not.
     """
     for port in range(FIRST + PORTS * domain, FIRST + PORTS * (domain + 1)):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as port_socket:
             try:
-                own.bind(('', port))
+                port_socket.bind(('', port))
             except OSError:
                 return False
     return True
 
 
-def _others(domain: int) -> Iterator[str]:
+def _nodes_of(domain: int) -> Iterator[str]:
     """Yield the other nodes of a ``domain``."""
     context = Context()
     rclpy.init(context=context, domain_id=domain)
@@ -80,13 +80,13 @@ def _others(domain: int) -> Iterator[str]:
         start_parameter_services=False,
         use_global_arguments=False,
     )
-    own = node.get_fully_qualified_name()
+    listener = node.get_fully_qualified_name()
     try:
         end = time.monotonic() + LISTENS
         while time.monotonic() < end:
             for name, space in node.get_node_names_and_namespaces():
                 full = f'{space.rstrip("/")}/{name}'
-                if full != own:
+                if full != listener:
                     yield full
             time.sleep(0.1)
     finally:

@@ -19,15 +19,16 @@ from ..measurement.recording import Channel
 
 BEGINNING = 10**9  # [ns] of a simulated clock, in which joint states may be stamped 0
 HELD_UP = 0.06  # [s] of wall time between two looks, above which this process had no time to look
-COUNTS = 0.02  # [s] between two looks that count as silence at most
-STANDS = 10.0  # [s] of wall time in which simulated time may stand still
+COUNTED_GAP = 0.02  # [s] between two looks that count as silence at most
+CLOCK_STANDS = 10.0  # [s] of wall time in which simulated time may stand still
 ON_ITS_WAY = 0.1  # [s] for messages that may be on their way
-LOOK, PATIENCE = 0.005, 0.5  # [s] between looks, and for the first of the joint states
+FIRST_STATE = 0.5  # [s] for the first of the joint states
+STATE_LOOK = 0.005  # [s] between looks for it
 CLOCKS = 0.04  # [s] between the stamps of the joint states and this computer's clock: within the
 #                past of a piece, or every piece would begin with a jump
 MOVES_AT_ONCE = 1.0  # [s], more than /clock does: it and the joint states are not ordered
-LOOKS = 50  # at the clocks: the least of their delays counts
-SCALED = 0.5  # [%] by which the speed of a trajectory may be another than its own
+CLOCK_LOOKS = 50  # at the clocks: the least of their delays counts
+SPEED_SLACK = 0.5  # [%] by which the speed of a trajectory may be another than its own
 
 
 class JointWatch:
@@ -37,9 +38,9 @@ class JointWatch:
     driver : DriverWatch of the robot
     doubt : called with words when joint states cannot be read
     went_back : called with words when the driver's clock was set back
-    seen : called with stamps (N,) [ns] and {position, velocity, effort: (N, n)} of what came
+    take : called with stamps (N,) [ns] and {position, velocity, effort: (N, n)} of what came
     topic : of the joint states
-    position : (n,) the newest, None before any came
+    position : (n,) the newest, None before any came; newest_ns : its stamp [ns]
 
     Silence is of the robot's time.  What this process did not look at is no silence, or little,
     as it may be slow for ever: it reads all that waits before it judges.
@@ -51,10 +52,10 @@ class JointWatch:
         driver: 'DriverWatch',
         doubt: Callable[[str], None],
         went_back: Callable[[str], None],
-        seen: Callable[[np.ndarray, dict[str, np.ndarray]], None],
+        take: Callable[[np.ndarray, dict[str, np.ndarray]], None],
         topic: str = JOINT_STATES,
     ):
-        self._node, self._driver, self._doubt, self._seen = node, driver, doubt, seen
+        self._node, self._driver, self._doubt, self._hand_on = node, driver, doubt, take
         self._topic = topic
         self.streams = Streams(node, self._complain, went_back)
         self.simulated = simulated_time(node)
@@ -63,7 +64,7 @@ class JointWatch:
         self._looked = self._silent = np.zeros(2)  # each by wall time [s] and the robot's [s]
         self._held_up = self._resumed = 0.0  # [s] of wall time: how long the last time, until when
         self._complaint = ''
-        self._newest = 0  # stamp [ns]
+        self.newest_ns = 0
         self.position: np.ndarray | None = None
 
     def of(self, robot: RobotModel) -> None:
@@ -78,7 +79,7 @@ class JointWatch:
         gap, self._looked = now - self._looked, now
         if gap[0] > HELD_UP:
             self._resumed, self._held_up = now[0], gap[0]
-        self._silent = self._silent + np.clip(gap, 0.0, COUNTS)
+        self._silent = self._silent + np.clip(gap, 0.0, COUNTED_GAP)
         self.streams.hand_to(self._take)
 
     def resumes(self, after: float = 0.0, within: float = ON_ITS_WAY) -> bool:
@@ -88,19 +89,23 @@ class JointWatch:
     def now_ns(self) -> int:
         """Return the time of the robot [ns], newer than a simulated clock that waits its turn."""
         now = self._node.get_clock().now().nanoseconds
-        return max(now, self._newest) if self.simulated else now
+        if self.simulated:
+            return max(now, self.newest_ns)
+        return now
 
     @property
     def silence(self) -> float:
-        """Return how long none had come at the last look, by the robot's time [s]."""
-        silent, by_clock = self._silent
-        if self.simulated and silent < ON_ITS_WAY:
+        """Return the time [s] of the robot since the newest had come, at the last look."""
+        by_wall_clock, by_its_clock = self._silent.tolist()
+        if not self.simulated or by_wall_clock >= CLOCK_STANDS:
+            return by_wall_clock
+        if by_wall_clock < ON_ITS_WAY:
             return 0.0  # the clock may have leapt while this process was held up
-        return float(by_clock if self.simulated and silent < STANDS else silent)
+        return by_its_clock
 
-    def refuse(self, stale: float) -> np.ndarray:
+    def check_ready(self, stale: float) -> np.ndarray:
         """
-        Return where the joints are; MotionError without sound joint states.
+        Return where the joints are; MotionError where they are not known.
 
         For another thread than the node's, which reads meanwhile.
         stale : [s] for which none may have come
@@ -112,25 +117,34 @@ class JointWatch:
                 found='none so far',
                 do='start the simulation, or leave out use_sim_time',
             )
-        end = time.monotonic() + PATIENCE
-        while (self.position is None or self.silence > stale) and time.monotonic() < end:
-            time.sleep(LOOK)
+        end = time.monotonic() + FIRST_STATE
+        while self._missing(stale) is not None and time.monotonic() < end:
+            time.sleep(STATE_LOOK)
+        error = self._missing(stale)
+        if error is not None:
+            raise error
+        if self.streams.falls_behind():
+            raise MotionError(self.streams.falls_behind())
+        self._driver.check_ready(self.simulated)
+        assert self.position is not None
+        return self.position
+
+    def _missing(self, stale: float) -> MotionError | None:
+        """Return the error of joint states that never came, or not for ``stale`` [s], or None."""
         if self.position is None:
-            raise MotionError(
+            return MotionError(
                 self._complaint or 'no joint states',
                 expected=self._node.resolve_topic_name(self._topic),
                 do='start the robot driver',
             )
-        if self.silence > stale:
-            raise MotionError(
+        silence = self.silence
+        if silence > stale:
+            return MotionError(
                 self._complaint or 'the joint states are late',
                 expected=f'one every {stale:g} s at the latest (stale:)',
-                found=f'the last {self.silence:.2f} s ago',
+                found=f'the last {silence:.2f} s ago',
             )
-        if self.streams.falls_behind():
-            raise MotionError(self.streams.falls_behind())
-        self._driver.refuse(self.simulated)
-        return self.position
+        return None
 
     def _complain(self, words: str) -> None:
         self._complaint = words
@@ -152,11 +166,13 @@ class JointWatch:
             return
         self.position = values['position'][-1]
         stamps = channel.stamp_ns[rows]
-        self._newest = int(stamps[-1])
+        self.newest_ns = int(stamps[-1])
         self._complaint, self._silent = '', np.zeros(2)
-        waited = 0.0 if self.simulated else self.streams.waited  # ahead as it was when they came
-        self._driver.stamped((self._newest - now) * 1e-9 + waited)
-        self._seen(stamps, values)
+        ahead = (self.newest_ns - now) * 1e-9
+        if not self.simulated:
+            ahead += self.streams.waited  # ahead as it was when they came
+        self._driver.stamped(ahead)
+        self._hand_on(stamps, values)
 
 
 class DriverWatch:
@@ -168,7 +184,7 @@ class DriverWatch:
     """
 
     def __init__(self, node: Node, topic: str, slowed: Callable[[str], None]):
-        self._ahead: deque[float] = deque(maxlen=LOOKS)
+        self._ahead: deque[float] = deque(maxlen=CLOCK_LOOKS)
         self._scaling: dict[str, float] = {}  # topic -> [%] that it said last
         self._slowed = slowed
         if topic:
@@ -187,39 +203,43 @@ class DriverWatch:
     def scaled(self, percent: float, topic: str) -> None:
         """Note that trajectories run at ``percent`` [%] of their speed, as a ``topic`` says."""
         self._scaling[topic] = percent
-        if abs(percent - 100.0) > SCALED:
+        if abs(percent - 100.0) > SPEED_SLACK:
             self._slowed(
                 f'the driver runs trajectories at {percent:.0f} % of their speed; the '
                 'piece under way brakes by itself'
             )
 
-    def refuse(self, simulated: bool = False) -> None:
+    def check_ready(self, simulated: bool = False) -> None:
         """
         Refuse a driver that scales trajectories, or stamps by another clock, by a MotionError.
 
         simulated : whether the clock is /clock, which may be ahead or behind, as may be the stamps
         """
         for topic, percent in self._scaling.items():
-            if abs(percent - 100.0) > SCALED:
+            if abs(percent - 100.0) > SPEED_SLACK:
                 raise MotionError(
                     'the driver does not run trajectories at their own speed',
                     expected='100 %',
                     found=f'{percent:.0f} % in {topic}',
                     do='set its speed to 100 %, and give speed: here instead',
                 )
-        away, allowed = (
-            (min(self._ahead, key=abs), MOVES_AT_ONCE) if simulated else (max(self._ahead), CLOCKS)
-        )
-        if abs(away) > allowed:
-            late, do = (
-                ('late, or ', 'give the computer of a driver that is late less to do; ')
-                if away < 0.0
-                else ('', '')
-            )
-            raise MotionError(
-                f'{JOINT_STATES} is stamped {late}by another clock',
-                expected=f'stamps within {allowed:.2g} s of this clock',
-                found=f'{abs(away):.3f} s {"ahead" if away > 0 else "behind"}',
-                do=f'{do}synchronise the clocks of two computers; use_sim_time: if the robot is '
-                'simulated',
-            )
+        if simulated:
+            ahead, allowed = min(self._ahead, key=abs), MOVES_AT_ONCE
+        else:
+            ahead, allowed = max(self._ahead), CLOCKS
+        if abs(ahead) > allowed:
+            raise _other_clock(ahead, allowed)
+
+
+def _other_clock(ahead: float, allowed: float) -> MotionError:
+    """Return the error of stamps that are ``ahead`` [s] of this clock, by more than allowed."""
+    late, do, side = '', '', 'ahead'
+    if ahead < 0.0:
+        late, side = 'late, or ', 'behind'
+        do = 'give the computer of a driver that is late less to do; '
+    return MotionError(
+        f'{JOINT_STATES} is stamped {late}by another clock',
+        expected=f'stamps within {allowed:.2g} s of this clock',
+        found=f'{abs(ahead):.3f} s {side}',
+        do=f'{do}synchronise the clocks of two computers; use_sim_time: if the robot is simulated',
+    )

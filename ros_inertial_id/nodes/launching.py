@@ -149,15 +149,16 @@ PLANS = {
 
 def arguments(plan: Plan) -> dict[str, Argument]:
     """Return {name: Argument} of the launch file of a ``plan``, with its defaults."""
-    used = [*COMMON] if plan.nodes == ('simulated_rig',) else ['robot', *COMMON]
+    used = list(COMMON)
+    if plan.nodes != ('simulated_rig',):  # which reads no configuration
+        used.insert(0, 'robot')
     for node in plan.nodes:
         used += offered(plan, node).values()
-    return {
-        name: replace(
-            ARGUMENTS[name], default=plan.defaults.get(name, ARGUMENTS[name].default) or 'none'
-        )
-        for name in dict.fromkeys(used)
-    }
+    declared = {}
+    for name in dict.fromkeys(used):
+        default = plan.defaults.get(name, ARGUMENTS[name].default)
+        declared[name] = replace(ARGUMENTS[name], default=default or 'none')
+    return declared
 
 
 def offered(plan: Plan, node: str) -> dict[str, str]:
@@ -177,42 +178,47 @@ def node_settings(plan: Plan, values: Mapping[str, str]) -> list[dict[str, Any]]
     ConfigError for a configuration or file that does not exist, or a text that is no YAML.
     """
     given = {name: text for name, text in values.items() if text}
-    robot, file = given.get('robot', ''), given.get('parameters', '')
-    if file and not Path(file).is_file():
-        raise ConfigError('launch argument parameters', found=file, expected='a YAML file')
-    namespace = (
-        given.get('namespace')
-        or plan.defaults.get('namespace')
-        or load_driver(config_file(robot)).namespace
-    )
-    remapped = {JOINT_STATES: given['joint_states']} if 'joint_states' in given else {}
-    out = []
-    for node in plan.nodes:
-        names = {**offered(plan, node), 'use_sim_time': 'use_sim_time'}
-        # rcl takes what is said of all nodes before what is said of one, whatever their order.
-        defaults = [
-            f'{name}:={json.dumps(_value(argument, plan.defaults[argument]))}'
-            for name, argument in names.items()
-            if plan.defaults.get(argument)
-        ]
-        own = {
-            name: _value(argument, given[argument])
-            for name, argument in names.items()
-            if argument in given
-        }
-        out.append(
-            {
-                'package': PACKAGE,
-                'executable': node,
-                'name': node,
-                'output': 'screen',
-                'namespace': namespace,
-                'remappings': [*remapped.items()],
-                'ros_arguments': [word for rule in defaults for word in ('-p', rule)],
-                'parameters': [each for each in (file, own) if each],
-            }
+    if 'parameters' in given and not Path(given['parameters']).is_file():
+        raise ConfigError(
+            'launch argument parameters', found=given['parameters'], expected='a YAML file'
         )
-    return out
+    shared: dict[str, Any] = {
+        'package': PACKAGE,
+        'output': 'screen',
+        'namespace': _namespace(plan, given),
+        'remappings': [],
+    }
+    if 'joint_states' in given:
+        shared['remappings'] = [(JOINT_STATES, given['joint_states'])]
+    return [{**shared, **_node_setting(plan, node, given)} for node in plan.nodes]
+
+
+def _namespace(plan: Plan, given: Mapping[str, str]) -> str:
+    """Return the namespace of all nodes of a ``plan``, '' for none."""
+    for namespace in (given.get('namespace'), plan.defaults.get('namespace')):
+        if namespace:
+            return namespace
+    return load_driver(config_file(given.get('robot', ''))).namespace
+
+
+def _node_setting(plan: Plan, node: str, given: Mapping[str, str]) -> dict[str, Any]:
+    """Return the arguments of launch_ros.actions.Node that are of one node alone."""
+    names = {**offered(plan, node), 'use_sim_time': 'use_sim_time'}
+    # rcl takes what is said of all nodes before what is said of one, whatever their order.
+    rules: list[str] = []
+    own: dict[str, Any] = {}
+    for name, argument in names.items():
+        if plan.defaults.get(argument):
+            default = _value(argument, plan.defaults[argument])
+            rules += ['-p', f'{name}:={json.dumps(default)}']
+        if argument in given:
+            own[name] = _value(argument, given[argument])
+    parameters: list[Any] = []
+    if 'parameters' in given:
+        parameters.append(given['parameters'])
+    if own:
+        parameters.append(own)
+    return {'executable': node, 'name': node, 'ros_arguments': rules, 'parameters': parameters}
 
 
 def simulated(plan: Plan) -> bool:
@@ -231,52 +237,55 @@ def launch_description(name: str) -> Any:
     plan = PLANS[name]
     declared = arguments(plan)
 
+    def texts_stay_texts(parameters: Any) -> Any:
+        """Return parameters, or the path of a file of them, for launch_ros."""
+        if isinstance(parameters, str):
+            return parameters
+        typed = dict(parameters)
+        for key, value in parameters.items():
+            if isinstance(value, str):  # also one that looks like a number
+                typed[key] = ParameterValue(value, value_type=str)
+        return typed
+
     def nodes(context: Any) -> list[Any]:
         if simulated(plan):  # before the nodes, which take over the environment of this process
             print(f'to look at it with ros2, put {isolate()} before the command', flush=True)
-        settings = node_settings(
-            plan, {key: context.launch_configurations[key] for key in declared}
-        )
-        for node in settings:  # a text that looks like a number stays a text
-            node['parameters'] = [
-                each
-                if isinstance(each, str)
-                else {
-                    key: ParameterValue(value, value_type=str) if isinstance(value, str) else value
-                    for key, value in each.items()
-                }
-                for each in node['parameters']
-            ]
-        return [Node(**node) for node in settings]
+        values = {key: context.launch_configurations[key] for key in declared}
+        settings = node_settings(plan, values)
+        for setting in settings:
+            setting['parameters'] = list(map(texts_stay_texts, setting['parameters']))
+        return [Node(**setting) for setting in settings]
 
-    return LaunchDescription(
-        [
-            *(
-                DeclareLaunchArgument(
-                    key,
-                    default_value='',
-                    choices=['', *a.choices] * bool(a.choices) or None,
-                    description=f'{a.description}; default: {a.default}',
-                )
-                for key, a in declared.items()
-            ),
-            OpaqueFunction(function=nodes),
-        ]
-    )
+    def declaration(key: str, argument: Argument) -> Any:
+        choices = None
+        if argument.choices:
+            choices = ['', *argument.choices]
+        return DeclareLaunchArgument(
+            key,
+            default_value='',
+            choices=choices,
+            description=f'{argument.description}; default: {argument.default}',
+        )
+
+    declarations = [declaration(key, argument) for key, argument in declared.items()]
+    return LaunchDescription([*declarations, OpaqueFunction(function=nodes)])
 
 
 def _value(argument: str, text: str) -> Any:
     """Return the value of an argument for its parameter; the node knows what it allows."""
-    kind = ARGUMENTS[argument].kind
     if argument == 'robot':
         return config_file(text)
     if argument == 'arm':
         return str(shared_file('urdf', f'{text}.urdf'))
-    value = text if kind is str else yaml_content(text, f'launch argument {argument}')
+    kind = ARGUMENTS[argument].kind
+    if kind is str:
+        return text
+    value = yaml_content(text, f'launch argument {argument}')
     if value in (None, []):
-        raise ConfigError(
-            f'launch argument {argument}',
-            found=repr(text),
-            expected='a list: [a, b]' if kind is list else 'a value',
-        )
-    return float(value) if kind is float and type(value) is int else value
+        expected = 'a value'
+        if kind is list:
+            expected = 'a list: [a, b]'
+        raise ConfigError(f'launch argument {argument}', found=repr(text), expected=expected)
+    if kind is float and type(value) is int:
+        return float(value)
+    return value

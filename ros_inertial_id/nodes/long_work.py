@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
+import math
 import queue
 import threading
 import time
 from typing import Any, TypeVar
 
 from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.client import Client
 from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.node import Node
 from std_srvs.srv import Trigger
@@ -16,7 +18,8 @@ from std_srvs.srv import Trigger
 from .conversions import every
 from ..errors import InertialIdError
 
-LOOK = 0.02  # [s] between looks at what the work asks of the node
+WORK_LOOK = 0.02  # [s] between looks at what the work asks of the node, and at what it waits for
+CLOSING = 2.0  # [s] for others to answer a node that was shut down: it is to end in 3 s
 CANCELLED = 'cancelled'
 T = TypeVar('T')
 
@@ -37,6 +40,7 @@ class LongWork:
         self._lock, self._asked = threading.Lock(), queue.SimpleQueue[Callable[[], None]]()
         self._name, self._step, self._fraction = '', '', 0.0
         self._cancelled = ''  # why
+        self._closed_at = math.inf  # [s]
         self.enough = False  # whether the work is to end with what it has
         self.beside = Node(
             f'_{node.get_name()}_work',
@@ -51,12 +55,19 @@ class LongWork:
         self._executor.add_node(self.beside)
         # Begins when the node is complete: of one that is refused before nobody would end it.
         self._thread = threading.Thread(target=self._spin)
-        every(node, LOOK, self._answer)
+        every(node, WORK_LOOK, self._answer)
 
     @property
     def busy(self) -> bool:
         """Return whether work is under way."""
         return self._lock.locked()
+
+    @property
+    def under_way(self) -> str:
+        """Return the name of the service that works, '' where none does."""
+        if not self.busy:
+            return ''
+        return self._name
 
     @property
     def words(self) -> str:
@@ -65,7 +76,7 @@ class LongWork:
 
     @property
     def values(self) -> dict[str, Any]:
-        """Return what is done, and how far it is, for diagnostics."""
+        """Return {key: value} of the work and its progress, for diagnostics."""
         return {'work': self._name, 'step': self._step, 'fraction': round(self._fraction, 3)}
 
     def offer(self, name: str, work: Callable[[], str]) -> None:
@@ -101,6 +112,37 @@ class LongWork:
         self._asked.put(answer)
         return outcome.result()
 
+    def wait_for(self, condition: Callable[[], object], patience: float) -> bool:
+        """
+        Return whether a ``condition`` of others comes true, in the thread of the work.
+
+        patience : [s] for it; it ends, too, where the node is shut down and others had CLOSING
+        """
+        end = time.monotonic() + patience
+        while not condition():
+            if self.given_up() or time.monotonic() > end:
+                return False
+            time.sleep(WORK_LOOK)
+        return True
+
+    def given_up(self) -> bool:
+        """Return whether the node was shut down and others had CLOSING to answer since."""
+        return time.monotonic() > self._closed_at + CLOSING
+
+    def ask(self, client: Client, question: Any, patience: float) -> Any:
+        """
+        Return the answer of a service of another node, None where it does not come.
+
+        patience : [s] for it; nothing is waited for where the service has left the graph, as that
+            of a recorder that got the same Ctrl-C
+        """
+        answer = client.call_async(question)
+        self.wait_for(lambda: answer.done() or not client.service_is_ready(), patience)
+        if answer.done():
+            return answer.result()
+        client.remove_pending_request(answer)
+        return None
+
     def cancel(self) -> str:
         """Let the work end without a result; InertialIdError where there is none."""
         if not self.busy:
@@ -110,10 +152,11 @@ class LongWork:
 
     def close(self) -> None:
         """Cancel, and wait until the service has answered: a thread must not outlive the node."""
+        self._closed_at = time.monotonic()
         self._cancelled, self.enough = 'the node was shut down meanwhile', True
         while not self._lock.acquire(blocking=False):  # and keep it: nothing else begins
             self._answer()
-            time.sleep(LOOK)
+            time.sleep(WORK_LOOK)
         self._executor.shutdown()
         if self._thread.ident is not None:
             self._thread.join()

@@ -95,12 +95,10 @@ def designed(robot: RobotModel, options: DesignOptions, work: LongWork) -> tuple
     """Return (path of motion.yaml in a new folder in DESIGNS, words); slow."""
 
     def note(now: Progress) -> None:
-        best = f', best {now.best:.4g}' if now.best else ''
-        work.step(
-            f'designing: {now.seconds:.0f} s of at most {now.budget:.0f}{best}',
-            now.seconds,
-            now.budget,
-        )
+        words = f'designing: {now.seconds:.0f} s of at most {now.budget:.0f}'
+        if now.best:
+            words += f', best {now.best:.4g}'
+        work.step(words, now.seconds, now.budget)
 
     result = design(robot, options, note, lambda: work.enough)
     work.step('writing the motion')

@@ -24,8 +24,8 @@ from ..measurement.recording import Channel
 from ..procedures.online import examined_after, LONGEST, OnlineEstimate, OnlineIdentification
 from ..procedures.stream_watch import StreamWatch
 
-PERIOD = 1.0  # [s] from one estimate to the next, at least
-LOOK = 0.2  # [s] between looks at the topics and at the thread
+ESTIMATE_PERIOD = 1.0  # [s] from one estimate to the next, at least
+TOPICS_LOOK = 0.2  # [s] between looks at the topics and at the thread
 
 
 class Online:
@@ -50,8 +50,8 @@ class Online:
         self._begin()
         self._thread: threading.Thread | None = None  # its outcome waits for a look
         self._outcome: tuple[OnlineIdentification, OnlineEstimate | Exception | None] | None = None
-        every(node, LOOK, self._look)
-        every(node, PERIOD, self._go_on)
+        every(node, TOPICS_LOOK, self._look)
+        every(node, ESTIMATE_PERIOD, self._go_on)
         node.get_logger().info(f'learning online from {", ".join(self._topics)}')
 
     def _begin(self) -> None:
@@ -61,7 +61,9 @@ class Online:
         learning = self._learn(self._urdf)
         self._watch = StreamWatch(self._urdf, learning.commands)
         self._waiting: list[Channel] = []  # not yet learnt
-        self._learning = learning if self._urdf else None
+        self._learning: OnlineIdentification | None = None
+        if self._urdf:
+            self._learning = learning
 
     def describe(self, urdf: str) -> None:
         """Begin anew with another description."""
@@ -75,11 +77,9 @@ class Online:
 
     def _go_on(self):
         """If no estimate is under way, begin one with what was received; seldom if unheard."""
-        if (
-            self._learning is None
-            or self._thread is not None
-            or (time.monotonic() < self._due and not self._table.get_subscription_count())
-        ):
+        if self._learning is None or self._thread is not None:
+            return
+        if time.monotonic() < self._due and not self._table.get_subscription_count():
             return
         channels, self._waiting = self._waiting, []
         # Nobody waits for it at the end of the node.
@@ -117,48 +117,50 @@ class Online:
         if self._outcome is None:
             return
         (learning, estimate), self._outcome, self._thread = self._outcome, None, None
-        if learning is not self._learning or estimate is None:  # begun anew, or too early
+        if learning is not self._learning:  # begun anew
             return
-        if isinstance(estimate, InertialIdError):
+        if isinstance(estimate, OnlineEstimate):
+            self._publish(estimate)
+        elif isinstance(estimate, InertialIdError):
             self._node.complain(str(estimate))
-        elif isinstance(estimate, Exception):  # a fault of ours: say so and learn anew
+        elif estimate is not None:  # a fault of ours: say so and learn anew
             self._node.complain(
                 'internal error, please report; learning begins anew: '
                 f'{type(estimate).__name__}: {estimate}'
             )
             self._begin()
-        else:
-            self._estimate = estimate
-            self._due = time.monotonic() + examined_after(estimate.seconds)
-            if self._table.get_subscription_count():  # 7 ms of rclpy for 60 rows
-                self._table.publish(
-                    table(
-                        self._node,
-                        base_rows(
-                            estimate.base, estimate.parameters, estimate.values, estimate.gravity
-                        ),
-                    )
-                )
+
+    def _publish(self, estimate: OnlineEstimate) -> None:
+        self._estimate = estimate
+        self._due = time.monotonic() + examined_after(estimate.seconds)
+        if self._table.get_subscription_count():  # 7 ms of rclpy for 60 rows
+            rows = base_rows(estimate.base, estimate.parameters, estimate.values, estimate.gravity)
+            self._table.publish(table(self._node, rows))
 
     def health(self) -> tuple[str, str, dict[str, Any]]:
         """Return (level, words where it is not ok, {key: value}) for diagnostics."""
         state = first_said(
-            ('error', '; '.join(found.says for found in self._watch.findings())),
+            ('error', '; '.join(finding.says for finding in self._watch.findings())),
             ('warn', self._streams.silent()),
             ('warn', self._streams.slow()),
         )
-        values: dict[str, Any] = self._streams.values()
-        if self._learning is None or self._estimate is None:
-            waiting = self._learning.waiting if self._learning else 'robot_description'
-            return *state, {'online': f'waiting: {waiting}', **values}
-        base, unseen = self._estimate.base, self._estimate.unseen_percent
-        return *state, {
+        return *state, {**self._values(), **self._streams.values()}
+
+    def _values(self) -> dict[str, Any]:
+        """Return {key: value} of the estimate, or what it waits for."""
+        if self._learning is None:
+            return {'online': 'waiting: robot_description'}
+        if self._estimate is None:
+            return {'online': f'waiting: {self._learning.waiting}'}
+        base, residual = self._estimate.base, '-'
+        if self._estimate.unseen_percent is not None:
+            residual = f'{self._estimate.unseen_percent:.3g}'
+        return {
             'online seconds': f'{self._estimate.seconds:.1f}',
             'online determined': f'{sum(b["determined"] for b in base)} of {len(base)}',
             'online condition number': f'{self._estimate.condition_number:.4g}',
-            'online residual of unseen data [%]': '-' if unseen is None else f'{unseen:.3g}',
+            'online residual of unseen data [%]': residual,
             'online gaps': self._learning.gaps,
-            **values,
         }
 
 
@@ -168,19 +170,15 @@ def topics_of(options: Any, joint_states: str) -> tuple[str, ...]:
 
     Options called ..._topic, and words of others that begin with a slash (markers, IMUs, torques).
     """
-    out = []
+    topics = []
     for spec in fields(options):
         value = getattr(options, spec.name)
-        if spec.name.endswith('_topic') and value:
-            out += value.split()
+        if spec.name.endswith('_topic'):
+            topics += value.split()
         elif isinstance(value, tuple):
-            out += [
-                word
-                for text in value
-                if isinstance(text, str)
-                for word in text.split()
-                if word.startswith('/')
-            ]
-    if not out or getattr(options, 'effort_topic', None) and not options.joint_states_topic:
-        out.append(joint_states)
-    return tuple(dict.fromkeys(out))
+            words = ' '.join(text for text in value if isinstance(text, str)).split()
+            topics += [word for word in words if word.startswith('/')]
+    has_efforts = bool(getattr(options, 'effort_topic', ''))
+    if not topics or (has_efforts and not options.joint_states_topic):
+        topics.append(joint_states)
+    return tuple(dict.fromkeys(topics))

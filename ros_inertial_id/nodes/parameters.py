@@ -60,9 +60,11 @@ def declare_options(
     """
     defaults = defaults or kind()
     names = {prefix + spec.name: spec.name for spec in fields(kind)}
-    free = set(names.values() if settable is None else settable)
+    fixed = set()
+    if settable is not None:
+        fixed = set(names.values()) - set(settable)
     for spec in fields(kind):
-        _declare(node, prefix, (kind, spec), getattr(defaults, spec.name), spec.name not in free)
+        _declare(node, prefix, (kind, spec), getattr(defaults, spec.name), spec.name in fixed)
     options = read_options(node, kind, prefix)
     check(options)
 
@@ -74,15 +76,15 @@ def declare_options(
                 check(changed)
         except InertialIdError as error:
             return SetParametersResult(successful=False, reason=str(error))
-        fixed = [
+        wrong = [
             name
-            for name in values
-            if name not in free and getattr(changed, name) != getattr(options, name)
+            for name in sorted(fixed.intersection(values))
+            if getattr(changed, name) != getattr(options, name)
         ]
-        return SetParametersResult(
-            successful=not fixed,
-            reason=(f'{", ".join(fixed)}: read when the node starts' if fixed else ''),
-        )
+        if wrong:
+            reason = f'{", ".join(wrong)}: read when the node starts'
+            return SetParametersResult(successful=False, reason=reason)
+        return SetParametersResult(successful=True)
 
     node.add_on_set_parameters_callback(may_set)
     return options
@@ -109,8 +111,11 @@ def check_mounting(words: str) -> None:
 def configured(path: str, name: str = 'mounting') -> str:
     """Return the option ``name`` of a configuration file, of method or design; '' for none."""
     blocks = read_blocks(path, METHODS)
-    given = [(blocks.get(block) or {}).get(name) for block in (*METHODS, DESIGN)]
-    return next((str(words) for words in given if words), '')
+    for block in (*METHODS, DESIGN):
+        words = (blocks.get(block) or {}).get(name)
+        if words:
+            return str(words)
+    return ''
 
 
 def load_driver(path: str) -> DriverOptions:
@@ -141,7 +146,9 @@ def driver_of(node: Node, path: str) -> DriverOptions:
 def _plain(parameter: Parameter) -> Any:
     """Return the value of a parameter, numbers as a list."""
     value = parameter.value
-    return value.tolist() if isinstance(value, array) else value
+    if isinstance(value, array):
+        return value.tolist()
+    return value
 
 
 def _declare(
@@ -150,11 +157,12 @@ def _declare(
     kind, spec = kind_spec
     meta, name = spec.metadata, prefix + spec.name
     element, many = element_type(kind, spec.name)
-    unit = f' [{meta["unit"]}]' if meta.get('unit') else ''
-    choices = f' (one of {", ".join(map(str, meta["choices"]))})' if meta.get('choices') else ''
-    descriptor = ParameterDescriptor(
-        description=meta['description'] + unit + choices, read_only=fixed
-    )
+    description = meta['description']
+    if meta.get('unit'):
+        description += f' [{meta["unit"]}]'
+    if meta.get('choices'):
+        description += f' (one of {", ".join(map(str, meta["choices"]))})'
+    descriptor = ParameterDescriptor(description=description, read_only=fixed)
     if not many:
         _describe_range(descriptor, element, meta.get('at_least'), meta.get('at_most'))
         node.declare_parameter(name, default, descriptor)
@@ -175,18 +183,13 @@ def _describe_range(
     """Write the range of a number into its descriptor."""
     if low is None and high is None:
         return
-    kind, name = (
-        (IntegerRange, 'integer_range')
-        if element is int
-        else (FloatingPointRange, 'floating_point_range')
-    )
-    setattr(
-        descriptor,
-        name,
-        [
-            kind(
-                from_value=element(-FARTHEST if low is None else low),
-                to_value=element(FARTHEST if high is None else high),
-            )
-        ],
-    )
+    if low is None:
+        low = -FARTHEST
+    if high is None:
+        high = FARTHEST
+    if element is int:
+        descriptor.integer_range = [IntegerRange(from_value=int(low), to_value=int(high))]
+    else:
+        descriptor.floating_point_range = [
+            FloatingPointRange(from_value=float(low), to_value=float(high))
+        ]

@@ -25,7 +25,7 @@ from .parameters import (
     driver_of,
     JOINT_STATES,
 )
-from .running import GuardedNode, LEAVE, main_of
+from .running import GuardedNode, main_of, NODE_ENDS
 from .streams import TopicClocks
 from .subscriptions import Subscriptions
 from ..checks.channel_checks import channel_checks
@@ -41,8 +41,8 @@ from ..options import option, topic_option
 STRING = 'std_msgs/msg/String'
 READ = 0.005  # [s] between looks at what came, where time is simulated: what unstamped data get
 FLUSH = 0.4  # [s] what a killed recorder loses at most, also of a topic that fell silent
-SLOW = 90.0  # [Hz] of joint states: accelerations need more, and drivers publish 100 or more
-HEADER = 12  # bytes of a message with its stamp, which is not all of it
+SLOW_RATE = 90.0  # [Hz] of joint states: accelerations need more, and drivers publish 100 or more
+HEADER_BYTES = 12  # bytes of a message with its stamp, which is not all of it
 MOST_LATCHED = 100  # messages of a latched topic that are kept for the next bag
 PERIODS = '/periods'  # bounds of one motion, which another recording knows nothing of
 CHECKED = 200_000  # messages of a bag that ~/stop looks at before it answers: about a second
@@ -74,23 +74,11 @@ class Recorder(GuardedNode):
 
     def __init__(self, **node_options):
         super().__init__('recorder', **node_options)
-        own = self._options = declare_options(
+        settings = self._options = declare_options(
             self, RecorderOptions, settable=('name', 'mounting'), check=_check
         )  # of the next bag
         self._inputs = Subscriptions(self)
-        joint_states = driver_of(self, own.config).joint_states
-        states = [joint_states, *configured(own.config, 'effort_topic').split()]
-        commands = []
-        if is_commanded(configured(own.config, 'effort_kind')):
-            commands = states[1:]
-        self._commands = self._inputs.resolved(commands)
-        self._topics = self._inputs.resolved(
-            [
-                name
-                for topic in own.topics
-                for name in (states if topic == JOINT_STATES else [topic])
-            ]
-        )
+        self._topics, self._commands = self._resolved_topics(settings)
         self._description = self.resolve_topic_name('robot_description')  # where there is one
         self._lost_before = 0
         self._problem: str | None = None
@@ -108,14 +96,28 @@ class Recorder(GuardedNode):
         every(self, FLUSH, self._flush)
         self.report(self._health)
         self.get_logger().info(
-            f'ready to record {", ".join(self._topics)} to {own.out}, '
+            f'ready to record {", ".join(self._topics)} to {settings.out}, '
             f'mounting {self._mounting()!r}; call ~/start'
         )
 
+    def _resolved_topics(self, settings):
+        """Return the full names of all topics, and of those among them that are commands."""
+        efforts = configured(settings.config, 'effort_topic').split()
+        joint_states = [driver_of(self, settings.config).joint_states, *efforts]
+        topics = []
+        for topic in settings.topics:
+            if topic == JOINT_STATES:
+                topics += joint_states
+            else:
+                topics.append(topic)
+        commands = []
+        if is_commanded(configured(settings.config, 'effort_kind')):
+            commands = efforts
+        return self._inputs.resolved(topics), self._inputs.resolved(commands)
+
     def _mounting(self):
-        return (
-            self.get_parameter('mounting').value or configured(self._options.config) or 'upright'
-        )
+        given = self.get_parameter('mounting').value
+        return given or configured(self._options.config) or 'upright'
 
     def _look_for_publishers(self):
         """Subscribe to topics that have got a publisher; return the names of those without."""
@@ -128,19 +130,20 @@ class Recorder(GuardedNode):
 
     def _write(self, topic, messages, received_ns):
         """Write messages, as received by our clock where it is a simulated one."""
-        latched = self._inputs.latched(topic)
-        if latched and not topic.endswith(PERIODS):
+        if self._inputs.latched(topic) and not topic.endswith(PERIODS):
             self._kept.setdefault(topic, deque(maxlen=MOST_LATCHED)).extend(messages)
         if self._bag is None:
             return
-        times = received_ns if self._real else [self.get_clock().now().nanoseconds] * len(messages)
+        times = received_ns
+        if not self._real:
+            times = [self.get_clock().now().nanoseconds] * len(messages)
         try:
             self._append(self._bag, topic, messages, times)
         except RecordingError as error:
             self._give_up(error)
             return
         if topic in self._stamps:
-            self._stamps[topic] += [header_stamp_ns(m) for m in messages if len(m) > HEADER]
+            self._stamps[topic] += [header_stamp_ns(m) for m in messages if len(m) > HEADER_BYTES]
             self._newest[topic] = received_ns[-1]
 
     def _append(self, bag, topic, messages, times):
@@ -164,7 +167,7 @@ class Recorder(GuardedNode):
             self._give_up(error)
 
     def _give_up(self, error):
-        """Leave the bag as it is; keep the reason for whoever asks."""
+        """Leave the bag as it is; store the error message."""
         assert self._bag is not None
         self._problem = str(error)
         self._last_counts, self._bag = dict(self._bag.counts), None
@@ -174,12 +177,23 @@ class Recorder(GuardedNode):
         if self._bag is not None:
             raise RecordingError(f'already recording to {self._bag.path}', do='call ~/stop first')
         self._refuse_without_topics()
-        name = (
-            self.get_parameter('name').value
-            or datetime.datetime.now().strftime('%Y-%m-%d_%H-%M-%S_%f')[:-3]
-        )
         make_folder(self._options.out)
+        name = self.get_parameter('name').value
+        if not name:
+            name = datetime.datetime.now().strftime('%Y-%m-%d_%H-%M-%S_%f')[:-3]
         bag = BagWriter(Path(self._options.out, name), self._options.storage)
+        self._begin(bag)
+        if self._description not in bag.counts:
+            self.get_logger().warning(f'no {self._description} yet: a bag without it needs --urdf')
+        self._stamps = {topic: [] for topic in self._topics if self._is_sensor(topic)}
+        self._clocks, self._rates = TopicClocks(self), {}
+        self._problem, self._bag = None, bag
+        self._lost_before = self._inputs.lost
+        self.get_logger().info(f'recording to {bag.path}')
+        return str(bag.path)
+
+    def _begin(self, bag):
+        """Write the topics of a new bag, how the robot is mounted, and what was latched before."""
         types, mounting = self._inputs.types, self.resolve_topic_name('mounting')
         for topic in self._topics:
             bag.add_topic(topic, types[topic], self._inputs.latched(topic))
@@ -188,18 +202,11 @@ class Recorder(GuardedNode):
         bag.write(mounting, encode_string(self._mounting()), now)
         for topic, messages in self._kept.items():  # what a late joiner gets
             self._append(bag, topic, messages, [now] * len(messages))
-        if self._description not in bag.counts:
-            self.get_logger().warning(f'no {self._description} yet: a bag without it needs --urdf')
-        self._stamps = {
-            topic: []
-            for topic in self._topics
-            if DECODERS[types[topic]].header == 'header' and not self._inputs.latched(topic)
-        }
-        self._clocks, self._rates = TopicClocks(self), {}
-        self._problem, self._bag = None, bag
-        self._lost_before = self._inputs.lost
-        self.get_logger().info(f'recording to {bag.path}')
-        return str(bag.path)
+
+    def _is_sensor(self, topic):
+        """Return whether the stamps of a topic say how often something is measured."""
+        stamped = DECODERS[self._inputs.types[topic]].header == 'header'
+        return stamped and not self._inputs.latched(topic)
 
     def _refuse_without_topics(self):
         """Raise RecordingError where a topic has no publisher or decoder, or the clock stands."""
@@ -212,13 +219,14 @@ class Recorder(GuardedNode):
                 do='leave them out of topics:',
             )
         if missing:
+            published = [
+                topic
+                for topic, types in self.get_topic_names_and_types()
+                if types[0] in DECODERS and topic not in missing
+            ]
             raise RecordingError(
                 f'nobody publishes {", ".join(missing)}',
-                exists=sorted(
-                    t
-                    for t, types in self.get_topic_names_and_types()
-                    if types[0] in DECODERS and t not in missing
-                ),
+                exists=sorted(published),
                 do='start the driver, or correct topics:',
             )
         if self._clock_stands():
@@ -235,9 +243,9 @@ class Recorder(GuardedNode):
         self._read()
         bag = self._bag
         if bag is None:
-            raise RecordingError(
-                self._problem or 'not recording', do='' if self._problem else 'call ~/start first'
-            )
+            if self._problem:
+                raise RecordingError(self._problem)
+            raise RecordingError('not recording', do='call ~/start first')
         try:
             bag.close()
         except RecordingError as error:
@@ -246,17 +254,19 @@ class Recorder(GuardedNode):
         self._last_counts, self._bag = dict(bag.counts), None
         path = str(bag.path.resolve())
         self._finished.publish(String(data=path))
-        lost = self._inputs.lost - self._lost_before
         self._look_at_stamps()
-        words = '; '.join(
-            [
-                f'{path}: {", ".join(f"{n} {t}" for t, n in bag.counts.items())}',
-                *[f'{lost} lost by the middleware'] * bool(lost),
-                *(f'{key}: {value}' for key, value in self._clocks.values().items()),
-            ]
-        )
+        counts = ', '.join(f'{count} {topic}' for topic, count in bag.counts.items())
+        parts = [f'{path}: {counts}']
+        if self._lost():
+            parts.append(f'{self._lost()} lost by the middleware')
+        parts += [f'{key}: {value}' for key, value in self._clocks.values().items()]
+        words = '; '.join(parts)
         self.get_logger().info(words)
         return path, words
+
+    def _lost(self):
+        """Return the number of messages that the middleware has lost since the bag was opened."""
+        return self._inputs.lost - self._lost_before
 
     def _stop_and_check(self):
         """Close the bag; return what is in it and what the samples show, without a model."""
@@ -265,19 +275,17 @@ class Recorder(GuardedNode):
             return f'{words}; too long to be looked at: inertial-id check'
         try:
             bag = read_bag(path)
-            found = channel_checks(
-                replace(
-                    bag,
-                    channels={
-                        topic: c
-                        for topic, c in bag.channels.items()
-                        if topic not in self._commands
-                    },
-                )
-            )
+            measured = dict(bag.channels)
+            for topic in self._commands:
+                measured.pop(topic, None)
+            findings = channel_checks(replace(bag, channels=measured))
         except InertialIdError as error:
             return f'{words}; not looked at: {error}'
-        shown = [f'{f.severity}: {f.sentence()}' for f in found if f.severity != NOTE]
+        shown = [
+            f'{finding.severity}: {finding.sentence()}'
+            for finding in findings
+            if finding.severity != NOTE
+        ]
         for sentence in shown:
             self.get_logger().warning(sentence)
         return '; '.join([words, *shown])
@@ -286,26 +294,20 @@ class Recorder(GuardedNode):
         """Return (level, words, {key: value}) for diagnostics."""
         self._flush()  # what is reported is on the disk
         self._look_at_stamps()
-        counts = self._bag.counts if self._bag else self._last_counts
-        level, words = self._state()
-        return (
-            level,
-            words,
-            {
-                'lost': self._inputs.lost - self._lost_before,
-                **{f'{topic} count': count for topic, count in counts.items()},
-                **{f'{topic} rate [Hz]': rate for topic, rate in self._rates.items()},
-                **self._clocks.values(),
-            },
-        )
+        counts = self._last_counts
+        if self._bag is not None:
+            counts = self._bag.counts
+        values = {'lost': self._lost()}
+        values |= {f'{topic} count': count for topic, count in counts.items()}
+        values |= {f'{topic} rate [Hz]': rate for topic, rate in self._rates.items()}
+        return *self._state(), {**values, **self._clocks.values()}
 
     def _look_at_stamps(self):
         """Note how often sensors measure, and whether their clocks go back or fall behind."""
         for topic, stamps in self._stamps.items():
             if stamps:
                 self._clocks.add(topic, np.array(stamps, np.int64), self._newest[topic])
-            step = np.median(np.diff(stamps)) if len(stamps) > 1 else 0.0
-            self._rates[topic] = round(1e9 / step) if step > 0.0 else 0
+            self._rates[topic] = _rate(stamps)
             self._stamps[topic] = []
 
     def _state(self):
@@ -316,37 +318,46 @@ class Recorder(GuardedNode):
             return 'warn', 'use_sim_time: nobody publishes /clock'
         if self._bag is None:
             return 'ok', 'not recording'
+        words = f'recording to {self._bag.path}'
+        # Events and texts may be rare; a sensor is not.
+        for wrong in (self._clocks.silent(self._stamps), self._clocks.slow(), self._rare()):
+            if wrong:
+                return 'warn', f'{words}; {wrong}'
+        if self._lost():
+            return 'warn', words
+        return 'ok', words
+
+    def _rare(self):
+        """Return in words which joint states come too seldom, '' for none."""
         rare = [
             f'{topic} comes at {rate} Hz'
             for topic, rate in self._rates.items()
-            if 0 < rate < SLOW and self._inputs.types[topic] == JOINT_STATE
+            if 0 < rate < SLOW_RATE and self._inputs.types[topic] == JOINT_STATE
         ]
-        # Events and texts may be rare; a sensor is not.
-        wrong = (
-            self._clocks.silent(self._stamps)
-            or self._clocks.slow()
-            or (
-                f'{", ".join(rare)}: slow for accelerations, is there a faster topic of the '
-                'driver?'
-                if rare
-                else ''
-            )
-        )
-        words = f'recording to {self._bag.path}'
-        if wrong:
-            return 'warn', f'{words}; {wrong}'
-        return 'warn' if self._inputs.lost > self._lost_before else 'ok', words
+        if not rare:
+            return ''
+        return f'{", ".join(rare)}: slow for accelerations, is there a faster topic of the driver?'
 
     def destroy_node(self) -> None:
         """Close an open bag before the node goes: Ctrl-C loses nothing."""
         if self._bag is not None:
             faulthandler.cancel_dump_traceback_later()  # a slow disk is waited for
             self._flush()  # before the middleware is asked for more, which may not answer
-            faulthandler.dump_traceback_later(LEAVE, exit=True)
+            faulthandler.dump_traceback_later(NODE_ENDS, exit=True)
             with suppress(RecordingError):  # published by then
                 self._stop()
                 deliver(self._finished)
         super().destroy_node()
+
+
+def _rate(stamps):
+    """Return the rate of a sensor [Hz] by its stamps [ns], 0 where they do not say."""
+    if len(stamps) < 2:
+        return 0
+    step = np.median(np.diff(stamps))
+    if step <= 0.0:
+        return 0
+    return round(1e9 / step)
 
 
 def _check(options):

@@ -35,7 +35,8 @@ from ..share import shared_file
 AGAIN = 10.0  # [s] after which the same words are said again
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, kill, a closed terminal
 WAKE = 0.05  # [s] between looks whether a signal came
-START, LEAVE = 60.0, 30.0  # [s] for a node to be made or refused, and to end
+NODE_STARTS = 60.0  # [s] for a node to be made or refused
+NODE_ENDS = 30.0  # [s] for a node to end
 
 
 def run(node_class: type, args: Sequence[str] | None = None) -> int:
@@ -51,15 +52,15 @@ def run(node_class: type, args: Sequence[str] | None = None) -> int:
 
     Fast DDS can lock itself for ever while other nodes come and go (eProsima/Fast-DDS#6502).  A
     call of it keeps Python's own lock meanwhile, so that neither signals nor threads get a turn: a
-    node that is not made after START, or not gone after LEAVE, is ended by faulthandler's thread,
-    which needs no such lock, with status 1 and all stacks on standard error.
+    node that is not made after NODE_STARTS, or not gone after NODE_ENDS, is ended by the thread of
+    faulthandler, which needs no such lock, with status 1 and all stacks on standard error.
     """
     signals: list[int] = []  # that came
     for number in SIGNALS:
         signal.signal(number, lambda number, _: signals.append(number))
     node: Any = None
     try:
-        faulthandler.dump_traceback_later(START, exit=True)
+        faulthandler.dump_traceback_later(NODE_STARTS, exit=True)
         without_type_lookup()
         _init(args)
         with one_thread():  # small matrices by many threads: they would burn the other cores
@@ -114,11 +115,10 @@ def _leave() -> None:
 
 def _init(args):
     """Begin the middleware; ConfigError for arguments that it does not understand."""
+    if args is not None:
+        args = list(args)
     try:
-        rclpy.init(
-            args=None if args is None else list(args),
-            signal_handler_options=SignalHandlerOptions.NO,
-        )
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     except RuntimeError as error:
         raise ConfigError('ROS arguments', found=str(error).split(', at /')[0]) from None
 
@@ -131,9 +131,16 @@ def _spin(node: Any, signals: Sequence[int]) -> None:
         while node.context.ok() and not signals:
             executor.spin_once(WAKE)  # alone: a node that is always late has no quiet moment
     finally:
-        faulthandler.dump_traceback_later(LEAVE, exit=True)
+        faulthandler.dump_traceback_later(NODE_ENDS, exit=True)
         executor.remove_node(node)
         executor.shutdown()
+
+
+def _failure(error: Exception) -> str:
+    """Return in words what went wrong in a callback."""
+    if isinstance(error, InertialIdError):
+        return str(error)
+    return f'message dropped: callback raised {type(error).__name__}: {error}'
 
 
 class GuardedNode(Node):
@@ -227,14 +234,11 @@ class GuardedNode(Node):
             except Exception as error:
                 if not self.context.ok():
                     raise
-                what = (
-                    ''
-                    if isinstance(error, InertialIdError)
-                    else f'dropped, for it breaks what reads it; {type(error).__name__}: '
-                )
-                words = f'{where}: {what}{error}'
+                words = f'{where}: {_failure(error)}'
             self.fault(words)
-            response: Any = args[1] if len(args) > 1 else None
+            if len(args) < 2:
+                return None
+            response: Any = args[1]  # of a service
             if 'message' in getattr(response, 'get_fields_and_field_types', dict)():
                 response.success, response.message = False, words
             return response

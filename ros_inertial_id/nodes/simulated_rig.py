@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from .conversions import DEPTH, every, message_class
 from .parameters import declare_options
 from .running import main_of
-from .simulator_clock import Simulator, SimulatorOptions, TICK
+from .simulator_clock import Simulator, SimulatorOptions, WALL_TICK
 from ..identification.files import read_text
 from ..measurement.bags.messages import encode
 from ..options import option
@@ -35,21 +35,25 @@ class SimulatedRig(Simulator):
 
     def __init__(self, **node_options):
         super().__init__('simulated_rig', **node_options)
-        own = declare_options(self, SimulatedRigOptions, settable=('running',))
-        kind = SIMULATED_RIGS[own.rig]
+        settings = declare_options(self, SimulatedRigOptions, settable=('running',))
+        kind = SIMULATED_RIGS[settings.rig]
         urdf = read_text(shared_file('urdf', f'{kind.urdf}.urdf'))
-        self._rig = kind(urdf, own.seed)
-        self._running = own.running
-        self.begin(own, urdf, {'rig': own.rig, 'parameters': self._rig.truth, 'seed': own.seed})
+        self._rig = kind(urdf, settings.seed)
+        self._running = settings.running
+        self.begin(
+            settings,
+            urdf,
+            {'rig': settings.rig, 'parameters': self._rig.truth, 'seed': settings.seed},
+        )
         self._senders = {
             topic: self.create_publisher(message_class(kind), _public(topic), DEPTH)
             for topic, kind in kind.topics.items()
         }
         self._published = dict.fromkeys(self._senders, 0)
         self.add_post_set_parameters_callback(self._have_set)
-        every(self, TICK, self._tick)
+        every(self, WALL_TICK, self._tick)
         self.report(self._health)
-        self.get_logger().info(f'simulating {own.rig}')
+        self.get_logger().info(f'simulating {settings.rig}')
 
     def _tick(self):
         """Publish what is due by now, unless time has to wait."""
@@ -80,16 +84,17 @@ class SimulatedRig(Simulator):
             f'{self.resolve_topic_name(_public(topic))} count': count
             for topic, count in self._published.items()
         }
-        return (
-            'ok',
-            'running' if self._running else 'paused',
-            {'time_s': round(self._rig.time, 3), **counts},
-        )
+        words = 'paused'
+        if self._running:
+            words = 'running'
+        return 'ok', words, {'time_s': round(self._rig.time, 3), **counts}
 
 
 def _public(topic):
     """Return the ROS name of a rig's topic: relative, what nobody measures below the node's."""
-    return f'~{topic}' if topic.startswith('/true_') else topic.lstrip('/')
+    if topic.startswith('/true_'):
+        return f'~{topic}'
+    return topic.lstrip('/')
 
 
 main = main_of(SimulatedRig, __name__)

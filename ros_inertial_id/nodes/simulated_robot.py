@@ -22,14 +22,14 @@ from .controller_state import CONTINUES
 from .conversions import DEPTH, every, publish_joint_states
 from .parameters import declare_options
 from .running import main_of
-from .simulator_clock import NEXT_PIECE, Simulator, SimulatorOptions, TICK
+from .simulator_clock import NEXT_PIECE, Simulator, SimulatorOptions, WALL_TICK
 from ..errors import ConfigError, InertialIdError
 from ..identification.files import read_text
 from ..identification.identified_model import plain
 from ..options import option
 from ..simulation.arm import ArmOptions, SimulatedArm
 
-STILL = 1e-6  # [rad or m] by which a trajectory that rests moves at most
+TRAJECTORY_RESTS = 1e-6  # [rad or m] by which a trajectory that rests moves at most
 COMMANDS = 'joint_trajectory_controller/joint_trajectory'
 
 
@@ -55,13 +55,13 @@ class SimulatedRobot(Simulator):
 
     def __init__(self, **node_options):
         super().__init__('simulated_robot', **node_options)
-        own = declare_options(self, SimulatedRobotOptions, settable=())
-        if not own.urdf_file:
+        settings = declare_options(self, SimulatedRobotOptions, settable=())
+        if not settings.urdf_file:
             raise ConfigError(
                 'robot to simulate', expected='the parameter urdf_file', found='none'
             )
-        urdf = read_text(own.urdf_file)
-        self._arm = self._make_arm(urdf, own)
+        urdf = read_text(settings.urdf_file)
+        self._arm = self._make_arm(urdf, settings)
         self._commands = self.create_subscription(JointTrajectory, COMMANDS, self._follow, 10)
         self._joint_states = self.create_publisher(JointState, 'joint_states', DEPTH)
         self._truth = self.create_publisher(JointState, '~/true_joint_states', DEPTH)
@@ -72,25 +72,26 @@ class SimulatedRobot(Simulator):
         )
         self._published_names = tuple(self._arm.joint_names)
         self._ticks = 0
-        self.begin(own, urdf, self._true(own))
-        every(self, max(TICK, 1 / own.rate), self._tick)
+        self.begin(settings, urdf, self._true(settings))
+        every(self, max(WALL_TICK, 1 / settings.rate), self._tick)
         self.report(self._health)
         self.get_logger().info(
             f'simulating {", ".join(self._arm.joint_names)} '
-            f'at {own.rate:g} Hz, gravity {list(own.gravity_base)} m/s^2'
+            f'at {settings.rate:g} Hz, gravity {list(settings.gravity_base)} m/s^2'
         )
 
-    def _make_arm(self, urdf, own):
-        """Return the SimulatedArm of a ``urdf`` text as SimulatedRobotOptions ``own`` say."""
+    def _make_arm(self, urdf, settings):
+        """Return the SimulatedArm of a ``urdf`` text as SimulatedRobotOptions ``settings`` say."""
         return SimulatedArm(
             urdf,
-            options=ArmOptions(rate=own.rate, seed=own.seed),
-            gravity_base=list(own.gravity_base),
+            options=ArmOptions(rate=settings.rate, seed=settings.seed),
+            gravity_base=list(settings.gravity_base),
         )
 
     def _tick(self):
         """Publish the samples that are due by now, unless time has to wait."""
-        step, samples, stamps = 1 / self._arm.options.rate, [], []
+        samples, stamps = [], []
+        step = 1 / self._arm.options.rate
         for stamp_ns in self._sim_clock.steps(self._ticks * step, step):
             samples.append(self._arm.step())
             stamps.append(stamp_ns)
@@ -133,7 +134,7 @@ class SimulatedRobot(Simulator):
             self._arm.follow(times, positions, *rest)
             # A trajectory with a past is one of many: they are sent piece by piece.
             ahead = positions[times > NEXT_PIECE]
-            moves = len(ahead) > 0 and bool(np.ptp(ahead, 0).max() > STILL)
+            moves = len(ahead) > 0 and bool(np.ptp(ahead, 0).max() > TRAJECTORY_RESTS)
             self._sim_clock.piece(self._arm.time, bool(times[0] < 0.0) and moves)
         except InertialIdError as error:
             self.get_logger().error(f'trajectory refused: {error}')
@@ -157,23 +158,21 @@ class SimulatedRobot(Simulator):
 
     def _controller_parameters(self, request, response):
         """Answer, as the controller would, whether it goes on from its command."""
-        response.values = [
-            ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=self.goes_on)
-            if name == CONTINUES
-            else ParameterValue()
-            for name in request.names
-        ]
+        parameters = {
+            CONTINUES: ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=self.goes_on)
+        }
+        response.values = [parameters.get(name, ParameterValue()) for name in request.names]
         return response
 
     def _health(self):
         return 'ok', 'publishing', {'published': self._ticks}
 
-    def _true(self, own):
-        """Return what truth_file says."""
+    def _true(self, settings):
+        """Return the content of truth_file."""
         arm, friction = self._arm, self._arm.true_friction
         return {
             'joint_names': list(arm.joint_names),
-            'gravity_base': list(own.gravity_base),
+            'gravity_base': list(settings.gravity_base),
             'friction': {'law': friction.law, **plain(asdict(friction))},
             'options': asdict(arm.options),
             'true_urdf': arm.true_urdf,

@@ -23,11 +23,11 @@ from ..identification.files import write_text
 from ..identification.identified_model import plain
 from ..options import option
 
-TICK = 0.008  # [s] of wall time between steps, each of all samples that are due
-STEP = 0.01  # [s] between two messages of /clock
+WALL_TICK = 0.008  # [s] of wall time between steps, each of all samples that are due
+CLOCK_STEP = 0.01  # [s] between two messages of /clock
 BURST = 0.02  # [s] of simulated time at once, so that other callbacks get a turn
 NEXT_PIECE = 0.05  # [s] after a piece of a trajectory until its successor has to be there
-PATIENCE = 250  # steps, TICK apart, that time waits for a piece: longer where all are late
+LOOKS_FOR_PIECE = 250  # WALL_TICK apart, while time waits for a piece: longer where all are late
 STANDING = 0.1  # [s] of wall time between messages of a /clock that stands still
 
 
@@ -41,10 +41,12 @@ class SimulatorOptions:
 class Simulator(GuardedNode):
     """A node that moves something in time of its own."""
 
-    def begin(self, own: SimulatorOptions, description: str, truth: Mapping[str, Any]) -> None:
+    def begin(
+        self, settings: SimulatorOptions, description: str, truth: Mapping[str, Any]
+    ) -> None:
         """Publish the ``description``, write the ``truth`` where that is asked for, start time."""
-        if own.truth_file:
-            write_text(own.truth_file, yaml.safe_dump(plain(truth), sort_keys=False))
+        if settings.truth_file:
+            write_text(settings.truth_file, yaml.safe_dump(plain(truth), sort_keys=False))
         self._latched = self.create_publisher(String, 'robot_description', latched())
         self._latched.publish(String(data=description))
         self._sim_clock = SimulatorClock(self)
@@ -57,7 +59,7 @@ class SimulatorClock:
         self._origin_ns = time.time_ns()
         self._wall0 = self._said_at = time.monotonic()
         self._time = 0.0  # of the next sample [s]
-        self._published = -STEP
+        self._published = -CLOCK_STEP
         self._piece = -1.0  # [s] when the newest piece of a trajectory came; -1: none is awaited
         self._looks = 0  # in vain, for the piece that is due
         self._clock = node.create_publisher(Clock, '/clock', 10)
@@ -79,16 +81,19 @@ class SimulatorClock:
         due = min(due, at + BURST)
         while at <= due and not self._waits(at):
             self._time = at
-            if at > self._published + STEP - 1e-9:
+            if at > self._published + CLOCK_STEP - 1e-9:
                 self._publish(at)
             yield self.stamp_ns(at)
             at += step
 
     def _waits(self, at):
         """Return whether the time ``at`` [s] has to wait for the next piece of a trajectory."""
-        self._looks = self._looks + 1 if 0.0 <= self._piece < at - NEXT_PIECE else 0
-        if self._looks < PATIENCE:
-            return self._looks > 0
+        if not 0.0 <= self._piece < at - NEXT_PIECE:
+            self._looks = 0
+            return False
+        self._looks += 1
+        if self._looks < LOOKS_FOR_PIECE:
+            return True
         self._piece = -1.0
         return False
 
@@ -105,7 +110,9 @@ class SimulatorClock:
 
     def piece(self, at: float, moves: bool) -> None:
         """Note that a piece of a trajectory came ``at`` [s]; ``moves`` : others have to follow."""
-        self._piece, self._looks = (at if moves else -1.0), 0
+        self._piece, self._looks = -1.0, 0
+        if moves:
+            self._piece = at
 
     def pause(self) -> None:
         """Let time go on from here after a pause."""

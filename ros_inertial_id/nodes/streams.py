@@ -43,7 +43,9 @@ class TopicClocks:
         used, back = clock.sound(stamp_ns)
         if self._real and used.any():
             clock.look(int(stamp_ns[used][-1]), received_ns, int(used.sum()))
-        return used, f'{topic}: {clock.jumped}' if back else ''
+        if back:
+            return used, f'{topic}: {clock.jumped}'
+        return used, ''
 
     def silent(self, topics: Iterable[str]) -> str:
         """Return in words from which ``topics`` nothing came lately, '' when there is none."""
@@ -53,27 +55,28 @@ class TopicClocks:
             for topic in topics
             if not 0.0 <= now - self._came.setdefault(topic, now) < SILENCE
         ]
-        return f'nothing received on {", ".join(names)}' if names else ''
+        if not names:
+            return ''
+        return f'nothing received on {", ".join(names)}'
 
     def slow(self) -> str:
         """Return in words which topics fall behind, '' when none does."""
+        slow = {topic: clock.slow() for topic, clock in self._clocks.items()}
         return '; '.join(
-            f'{topic} falls behind: {clock.slow()}'
-            for topic, clock in self._clocks.items()
-            if clock.slow()
+            f'{topic} falls behind: {words}' for topic, words in slow.items() if words
         )
 
     def values(self) -> dict[str, str]:
-        """Return what was wrong with stamps so far, {key: value}."""
-        out = {}
+        """Return {key: value} of faults of the stamps so far, for diagnostics."""
+        values = {}
         for topic, clock in self._clocks.items():
             if clock.left_out:
-                out[f'{topic} stamps left out'] = str(clock.left_out)
+                values[f'{topic} stamps left out'] = str(clock.left_out)
             if clock.jumped:
-                out[f'{topic} clock'] = clock.jumped + (
-                    f', set back {clock.jumps} times in all' if clock.jumps else ''
-                )
-        return out
+                values[f'{topic} clock'] = clock.jumped
+            if clock.jumped and clock.jumps:
+                values[f'{topic} clock'] += f', set back {clock.jumps} times in all'
+        return values
 
 
 class Streams:
@@ -105,10 +108,10 @@ class Streams:
         """Subscribe to those of ``topics`` that have a publisher by now, and to no others."""
         self._names = {self._node.resolve_topic_name(topic): topic for topic in topics}
         self._subscriptions.look(topics)
-        for name, kind in self._subscriptions.undecoded.items():
-            if name in self._names and name not in self._refused:
-                self._complain(f'{self._names[name]} of type {kind} cannot be read')
-        self._refused = set(self._subscriptions.undecoded)
+        undecoded = self._subscriptions.undecoded
+        for name in undecoded.keys() & self._names.keys() - self._refused:
+            self._complain(f'{self._names[name]} of type {undecoded[name]} cannot be read')
+        self._refused = set(undecoded)
 
     def silent(self) -> str:
         """Return in words from which topics nothing came lately, '' when there is none."""
@@ -116,11 +119,9 @@ class Streams:
 
     def slow(self) -> str:
         """Return in words that samples were dropped, or which topics fall behind, '' if none."""
-        return (
-            f'{self.dropped} samples dropped: this computer is too slow'
-            if self.dropped
-            else self.falls_behind()
-        )
+        if self.dropped:
+            return f'{self.dropped} samples dropped: this computer is too slow'
+        return self.falls_behind()
 
     def hand_to(self, take: Callable[[Channel], object]) -> None:
         """
@@ -135,26 +136,38 @@ class Streams:
                 continue
             late = bisect_left(received_ns, time.time_ns() - OLDEST_NS)
             self.dropped += late
-            if late == len(messages):
-                continue
-            try:
-                channel = self._sound(name, messages[late:], received_ns[-1])
-                if len(channel):
-                    take(channel)
-            except InertialIdError as error:
-                self._complain(str(error))
-            except Exception as error:  # a fault of ours: say so and go on with the next batch
-                self._complain(f'internal error, please report: {type(error).__name__}: {error}')
+            if late < len(messages):
+                self._hand_batch_to(take, name, messages[late:], received_ns[-1])
 
-    def _sound(self, name: str, batch: Sequence[bytes], at: int) -> Channel:
-        """Return messages of a topic, the newest of ``at`` [ns], as soundly stamped Channel."""
+    def _hand_batch_to(
+        self,
+        take: Callable[[Channel], object],
+        name: str,
+        messages: Sequence[bytes],
+        newest_ns: int,
+    ) -> None:
+        """Call ``take`` with a batch of a topic; complain of what that does to either."""
+        try:
+            channel = self._plausible(name, messages, newest_ns)
+            if len(channel):
+                take(channel)
+        except InertialIdError as error:
+            self._complain(str(error))
+        except Exception as error:  # a fault of ours: say so and go on with the next batch
+            self._complain(f'internal error, please report: {type(error).__name__}: {error}')
+
+    def _plausible(self, name: str, batch: Sequence[bytes], at: int) -> Channel:
+        """Return messages, the newest of ``at`` [ns], as Channel with plausible stamps."""
         kind = self._subscriptions.types[name]
         self.waited = max(0.0, (time.time_ns() - at) * 1e-9)
-        # Where a driver does not stamp, the time of reception would be mistaken for it.
-        received = 0 if DECODERS[kind].header else self._node.get_clock().now().nanoseconds
+        received = 0  # where a driver does not stamp, this would be mistaken for its stamp
+        if not DECODERS[kind].header:
+            received = self._node.get_clock().now().nanoseconds
         channel = decode(kind, batch, self._names[name], [received] * len(batch), self._complain)
         used, back = self._clocks.add(name, channel.stamp_ns, at)
         if back:
             self._node.get_logger().warning(f'{back}; beginning anew')
             self._went_back(back)
-        return channel if used.all() else channel.rows(np.flatnonzero(used))
+        if used.all():
+            return channel
+        return channel.rows(np.flatnonzero(used))

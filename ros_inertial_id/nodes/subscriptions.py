@@ -9,9 +9,11 @@ each other for ever (ros2/rmw_fastrtps#890).
 
 from collections.abc import Callable, Iterator, Sequence
 import time
+from typing import NamedTuple
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
+from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from .conversions import DEPTH, message_class
 from .rclpy_internals import taken
@@ -29,7 +31,24 @@ NEWEST = QoSProfile(
     durability=DurabilityPolicy.BEST_AVAILABLE,
 )
 Waiting = tuple[str, Sequence[bytes], Sequence[int]]
-Offer = tuple[str, bool, bool]  # type, whether all publishers are reliable, and keep for late ones
+
+
+class Offer(NamedTuple):
+    """Type of a topic; whether all publishers are reliable, and keep messages for late ones."""
+
+    kind: str
+    reliable: bool
+    keeps: bool
+
+    @classmethod
+    def of(cls, kind: str, publishers: Sequence[TopicEndpointInfo]) -> 'Offer':
+        """Return the Offer that all ``publishers`` of a topic of a type keep."""
+        qualities = [publisher.qos_profile for publisher in publishers]
+        return cls(
+            kind,
+            {quality.reliability for quality in qualities} == {ReliabilityPolicy.RELIABLE},
+            {quality.durability for quality in qualities} == {DurabilityPolicy.TRANSIENT_LOCAL},
+        )
 
 
 class Subscriptions:
@@ -43,7 +62,7 @@ class Subscriptions:
     def __init__(self, node: GuardedNode, quality: QoSProfile = ALL) -> None:
         self._node, self._quality = node, quality
         self._readers: dict[str, Subscription] = {}  # all by resolved topic
-        self._left: list[Waiting] = []  # of ended subscriptions
+        self._unread: list[Waiting] = []  # of ended subscriptions
         self._offers: dict[str, Offer] = {}
         self._counts: dict[str, SequenceCount] = {}
         self.types: dict[str, str] = {}
@@ -51,19 +70,17 @@ class Subscriptions:
 
     @property
     def lost(self) -> int:
-        """Return how many messages the middleware has lost on the way to us."""
+        """Return the number of messages that the middleware has lost on the way to us."""
         return sum(count.lost for count in self._counts.values())
 
     def latched(self, topic: str) -> bool:
         """Return whether late joiners get the last messages of a resolved ``topic``."""
         if topic not in self._readers:
             return False
-        keeps = self._readers[topic].qos_profile.durability
-        return bool(
-            keeps == DurabilityPolicy.TRANSIENT_LOCAL
-            or keeps == DurabilityPolicy.BEST_AVAILABLE
-            and self._offers[topic][2]
-        )
+        durability = self._readers[topic].qos_profile.durability
+        if durability == DurabilityPolicy.BEST_AVAILABLE:
+            return self._offers[topic].keeps
+        return bool(durability == DurabilityPolicy.TRANSIENT_LOCAL)
 
     def resolved(self, topics: Sequence[str]) -> list[str]:
         """Return the full names of ``topics``, remapped, each once."""
@@ -77,34 +94,30 @@ class Subscriptions:
         reliable ones changes the subscription: else it would never be received.
         """
         wanted = self.resolved(topics)
-        for topic in [t for t in self._readers if t not in wanted]:
+        for topic in self._readers.keys() - set(wanted):
             self._end(topic)
-        graph = dict(self._node.get_topic_names_and_types())
+        kinds = dict(self._node.get_topic_names_and_types())
         for topic in wanted:
-            qualities = [o.qos_profile for o in self._node.get_publishers_info_by_topic(topic)]
-            if qualities and topic in graph:
-                self._subscribe(
-                    topic,
-                    (
-                        graph[topic][0],
-                        all(q.reliability == ReliabilityPolicy.RELIABLE for q in qualities),
-                        all(q.durability == DurabilityPolicy.TRANSIENT_LOCAL for q in qualities),
-                    ),
-                )
-        return [t for t in wanted if t not in self._readers and t not in self.undecoded]
+            publishers = self._node.get_publishers_info_by_topic(topic)
+            if publishers and topic in kinds:
+                self._subscribe(topic, Offer.of(kinds[topic][0], publishers))
+        served = self._readers.keys() | self.undecoded.keys()
+        return [topic for topic in wanted if topic not in served]
 
     def _subscribe(self, topic: str, offer: Offer) -> None:
         """Subscribe to a topic as its publishers offer, if it is not so yet."""
-        kind = message_class(offer[0]) if offer[0] in DECODERS else None
+        kind = None
+        if offer.kind in DECODERS:
+            kind = message_class(offer.kind)
         if kind is None:
-            self.undecoded[topic] = offer[0]
+            self.undecoded[topic] = offer.kind
             return
         self.undecoded.pop(topic, None)
         if topic in self._readers:
             if self._offers[topic] == offer:
                 return
             self._end(topic)
-        self._offers[topic], self.types[topic] = offer, offer[0]
+        self._offers[topic], self.types[topic] = offer, offer.kind
         self._counts.setdefault(topic, SequenceCount(lambda: self._node.count_publishers(topic)))
         self._readers[topic] = self._node.reader(kind, topic, self._quality)
 
@@ -114,8 +127,8 @@ class Subscriptions:
 
         It comes now where the middleware does not say.
         """
-        left, self._left = self._left, []
-        yield from left
+        unread, self._unread = self._unread, []
+        yield from unread
         for topic in [*self._readers]:
             yield from self._waiting(topic)
 
@@ -132,7 +145,7 @@ class Subscriptions:
 
     def _end(self, topic: str) -> None:
         """End the subscription of a topic; what waits of it is read next."""
-        self._left += self._waiting(topic)
+        self._unread += self._waiting(topic)
         self._node.destroy_subscription(self._readers.pop(topic))
 
 
@@ -155,9 +168,9 @@ class SequenceCount:
         if number - 1 in self._last:
             self._last[self._last.index(number - 1)] = number
             return
-        before = [last for last in self._last if last < number]
-        if before and len(self._last) >= self._publishers():
-            self._last[self._last.index(max(before))] = number
-            self.lost += number - max(before) - 1
-        else:
+        before = max((last for last in self._last if last < number), default=None)
+        if before is None or len(self._last) < self._publishers():
             self._last.append(number)  # of a publisher that was not received before
+            return
+        self._last[self._last.index(before)] = number
+        self.lost += number - before - 1

@@ -1,8 +1,8 @@
 """
 Node ``watch``: a page in the browser while the robot moves.
 
-It shows measured against predicted torque with its band, the residual beside what the model
-promised, the online estimate with its standard errors, verdict and diagnostics, and has buttons
+It shows measured against predicted torque with its band, the residual beside that of the model,
+the online estimate with its standard errors, verdict and diagnostics, and has buttons
 for recorder and identification.  Nothing on it moves the robot.
 """
 
@@ -33,7 +33,7 @@ CURVES = {
         'predicted_band/upper',
     )
 }
-LOOK = 0.05  # [s] between looks at the curves
+CURVES_LOOK = 0.05  # [s] between looks at the curves
 NODES = {
     'prediction': 'torque_prediction',
     'identification': 'identification',
@@ -68,7 +68,7 @@ class Watch(GuardedNode):
 
     def __init__(self, **node_options):
         super().__init__('watch', **node_options)
-        own = declare_options(self, WatchOptions, settable=())
+        settings = declare_options(self, WatchOptions, settable=())
         self.state = WatchState()
         self._nodes = {
             self.resolve_topic_name(name).lstrip('/'): role for role, name in NODES.items()
@@ -87,9 +87,13 @@ class Watch(GuardedNode):
         self.create_subscription(String, 'recorder/recording', self._bag, latched())
         self.create_subscription(DiagnosticArray, '/diagnostics', self._diagnose, 100)
         self.server = WatchServer(
-            own.port, watch_page(tuple(self._triggers)), self.state, self._triggers, self._call
+            settings.port,
+            watch_page(tuple(self._triggers)),
+            self.state,
+            self._triggers,
+            self._call,
         )
-        every(self, LOOK, lambda: self._streams.hand_to(self._samples))
+        every(self, CURVES_LOOK, lambda: self._streams.hand_to(self._samples))
         every(self, 0.5, self._look_for_others)
         self.get_logger().info(f'look at {self.server.url}')
 
@@ -103,8 +107,8 @@ class Watch(GuardedNode):
         for status in message.status:
             values = _values(status)
             if 'value' in values:  # gravity has none
-                numbers = float(values['value']), float(values['standard_error'])
-                rows.append([status.name, *(x if math.isfinite(x) else None for x in numbers)])
+                numbers = _finite(values['value']), _finite(values['standard_error'])
+                rows.append([status.name, *numbers])
         self.state.set(fact, rows)
 
     def _bag(self, message):
@@ -141,15 +145,24 @@ class Watch(GuardedNode):
 
     def _done(self, words: str, future: Future) -> None:
         answer = future.result()
-        self.state.set(
-            'answer', f'{words}: {"" if answer.success else "refused, "}{answer.message}'
-        )
+        if answer.success:
+            self.state.set('answer', f'{words}: {answer.message}')
+        else:
+            self.state.set('answer', f'{words}: refused, {answer.message}')
 
     def destroy_node(self) -> None:
         """End the page before the node."""
         if self.server is not None:
             self.server.close()
         super().destroy_node()
+
+
+def _finite(text):
+    """Return the number in a text, None where it is not finite."""
+    number = float(text)
+    if math.isfinite(number):
+        return number
+    return None
 
 
 def _values(status):

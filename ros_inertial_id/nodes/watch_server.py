@@ -27,10 +27,11 @@ from urllib.parse import unquote
 from ..errors import ConfigError
 
 POLICY = "default-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
-STEP = 0.02  # [s] between samples of a curve that are kept: 50 Hz are enough for eyes
-KEPT = 1500  # samples of a curve: 30 s of them
+CURVE_STEP = 0.02  # [s] between samples of a curve that are kept: 50 Hz are enough for eyes
+SAMPLES_KEPT = 1500  # samples of a curve: 30 s of them
 ADDRESS = '127.0.0.1'  # no other machine reaches it
-DEADLINE, MOST = 3.0, 32  # [s] for a request and its answer; connections at once
+DEADLINE = 3.0  # [s] for a request and its answer
+MOST_CONNECTIONS = 32  # at once
 HEADER = 'X-Inertial-Id'  # of a call; a page of another origin may not send it
 
 
@@ -46,20 +47,23 @@ class WatchState:
 
     def add(self, curve: str, stamp: float, names: Sequence[str], values: Sequence[float]) -> None:
         """
-        Take a sample of a curve, unless one was taken less than STEP before.
+        Take a sample of a curve, unless one was taken less than CURVE_STEP before.
 
         stamp : [s]; values : (joints,) [N m, N]
         Other joints or a stamp that runs back begin the curve anew.
         """
         with self._lock:
-            kept = self._curves.setdefault(curve, deque(maxlen=KEPT))
-            if self._names.get(curve) != tuple(names) or kept and stamp < kept[-1][1]:
-                kept.clear()
-                self._names[curve] = tuple(names)
-            if kept and stamp < kept[-1][1] + STEP:
+            samples = self._curves.setdefault(curve, deque(maxlen=SAMPLES_KEPT))
+            newest = -math.inf  # [s]
+            if samples and self._names[curve] == tuple(names):
+                newest = samples[-1][1]
+            if newest <= stamp < newest + CURVE_STEP:
                 return
+            if newest == -math.inf or stamp < newest:
+                samples.clear()
+            self._names[curve] = tuple(names)
             self._number += 1
-            kept.append((self._number, stamp, [_plain(x) for x in values]))
+            samples.append((self._number, stamp, list(map(_plain, values))))
 
     def set(self, fact: str, value: Any) -> None:  # noqa: A003
         """Remember a ``value`` that JSON can hold, if it is another than before."""
@@ -77,13 +81,14 @@ class WatchState:
         """
         with self._lock:
             curves = {}
-            for name, kept in self._curves.items():
-                newer = [(t, y) for k, t, y in kept if k > number]
+            for name, samples in self._curves.items():
+                newer = [sample for sample in samples if sample[0] > number]
                 if newer:
+                    _, times, values = zip(*newer)
                     curves[name] = {
                         'joints': self._names[name],
-                        't': [t for t, _ in newer],
-                        'y': [y for _, y in newer],
+                        't': list(times),
+                        'y': list(values),
                     }
             facts = {name: value for name, (k, value) in self._facts.items() if k > number}
             return self._number, {'curves': curves, 'facts': facts}
@@ -91,7 +96,9 @@ class WatchState:
 
 def _plain(value: float) -> float | None:
     """Return a number as JSON has them: five digits, None for what is not finite."""
-    return float(f'{value:.5g}') if math.isfinite(value) else None
+    if not math.isfinite(value):
+        return None
+    return float(f'{value:.5g}')
 
 
 class WatchServer(ThreadingHTTPServer):
@@ -135,7 +142,7 @@ class WatchServer(ThreadingHTTPServer):
         """Drop whoever takes too long to ask or to read, and the oldest of too many."""
         latest, connections = time.monotonic() - DEADLINE, [*self._open.items()]
         for place, (request, came) in enumerate(connections):
-            if came < latest or place < len(connections) - MOST:
+            if came < latest or place < len(connections) - MOST_CONNECTIONS:
                 self._open.pop(request, None)
                 with suppress(OSError):  # it has just ended by itself
                     request.shutdown(SHUT_RDWR)

@@ -53,14 +53,14 @@ function draw(joint) {
 }
 
 function bars(values) {
-  const body = $('bars'), joints = Object.keys(values).filter(k => k.endsWith(' rms promised'))
-    .map(k => k.slice(0, -' rms promised'.length));
+  const body = $('bars'), joints = Object.keys(values).filter(k => k.endsWith(' rms expected'))
+    .map(k => k.slice(0, -' rms expected'.length));
   body.replaceChildren();
   for (const joint of joints) {
-    const now = Number(values[`${joint} rms`]), promised = Number(values[`${joint} rms promised`]);
-    const times = promised ? now / promised : 0, row = make('tr', body);
+    const now = Number(values[`${joint} rms`]), expected = Number(values[`${joint} rms expected`]);
+    const times = expected ? now / expected : 0, row = make('tr', body);
     make('th', row, joint, {scope: 'row'});
-    make('td', row, short(now)); make('td', row, short(promised));
+    make('td', row, short(now)); make('td', row, short(expected));
     make('td', row, `${times.toFixed(1)}${times > 2 ? ' !' : ''}`, times > 2 ? {class: 'flag'} : {});
     const svg = node('svg', {class: 'bar-line', viewBox: '0 0 300 12', role: 'img',
       'aria-label': `${times.toFixed(1)} times the RMS in validation`}, make('td', row));

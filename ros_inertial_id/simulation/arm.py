@@ -122,7 +122,7 @@ class SimulatedArm:
         return gains, self._decay(home, 2 * bandwidth * self._expected.mass_matrix(home))
 
     def _decay(self, home, damping):
-        """Return how fast a speed decays at most [1/s]; damping : (n, n) [N m s/rad]."""
+        """Return the fastest decay of a speed [1/s]; damping : (n, n) [N m s/rad]."""
         decays = np.linalg.eigvals(np.linalg.solve(self.bodies.mass_matrix(home), damping))
         return 2.0 * np.abs(decays).max()  # twice: the inertia depends on the posture
 
@@ -155,7 +155,7 @@ class SimulatedArm:
         self._path = path
 
     def _refuse_outside(self, positions):
-        if positions.ndim != 2 or positions.shape[1] != len(self.joint_names):
+        if positions.shape[1:] != (len(self.joint_names),):
             return  # the controller says so
         low, high = self.limits.lower, self.limits.upper
         outside = np.argwhere((positions < low) | (positions > high))
@@ -187,8 +187,9 @@ class SimulatedArm:
             third = self._dynamics(state + h / 2 * second, command[i + 1])[1]
             fourth = self._dynamics(state + h * third, command[i + 2])[1]
             state = state + h / 6 * (rates + 2 * (second + third) + fourth)
-        still = np.abs(state - self._state).max() < REST
-        self._resting = (command[:1], begun) if still else None
+        self._resting = None
+        if np.abs(state - self._state).max() < REST:
+            self._resting = command[:1], begun
         self._state = state
         return self._sample(begun, noise)
 

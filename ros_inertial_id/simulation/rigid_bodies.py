@@ -8,6 +8,7 @@ reach it; joint stops and contacts are off.  Fixed links are fused with their in
 root link stands still, so the world frame is the base frame.
 """
 
+from typing import Any
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -40,8 +41,9 @@ class RigidBodies:
         self.model.dof_armature[:] = armature
         self.data = data = mujoco.MjData(self.model)
         self.dof = [int(self.model.joint(name).dofadr[0]) for name in joint_names]
-        alike = self.dof == list(range(self.model.nv))
-        self._order = slice(None) if alike else np.array(self.dof)
+        self._order: Any = np.array(self.dof)
+        if self.dof == list(range(self.model.nv)):
+            self._order = slice(None)  # faster
         # Views: looking an array up in MjData costs as much as filling it.
         self._q, self._v, self._a = data.qpos, data.qvel, data.qacc
         self._applied, self._inverse = data.qfrc_applied, data.qfrc_inverse
@@ -88,12 +90,16 @@ def bare(urdf: str) -> ET.Element:
     """Return the root of a ``urdf`` text without shapes, dynamics and mimics."""
     robot = ET.fromstring(urdf)
     for link in robot.iter('link'):
-        for shape in link.findall('visual') + link.findall('collision'):
-            link.remove(shape)
+        _remove(link, 'visual', 'collision')
     for joint in robot.findall('joint'):
-        for extra in joint.findall('dynamics') + joint.findall('mimic'):
-            joint.remove(extra)
+        _remove(joint, 'dynamics', 'mimic')
     return robot
+
+
+def _remove(element, *tags):
+    """Remove what an element has of these tags."""
+    for child in [child for child in element if child.tag in tags]:
+        element.remove(child)
 
 
 def _bodies_only(urdf, joint_names):

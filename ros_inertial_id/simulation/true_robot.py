@@ -84,24 +84,30 @@ def movable_joints(robot: ET.Element) -> tuple[str, ...]:
 
 def joint_limits(robot: ET.Element, joint_names: Sequence[str]) -> JointLimits:
     """Return the JointLimits of ``joint_names`` (n,); RobotModelError names what is missing."""
-    joints = {joint.get('name'): joint for joint in robot.findall('joint')}
     if not joint_names:
         raise RobotModelError('the robot description has no movable joint')
-    rows = []
-    for name in joint_names:
-        limit = joints[name].find('limit')
-        values = {} if limit is None else dict(limit.attrib)
-        if joints[name].get('type') == 'continuous':
-            values.update(lower='-inf', upper='inf')
-        row = [_number(values.get(key, '0')) for key in ('lower', 'upper', 'effort', 'velocity')]
-        if not (row[0] < row[1] and row[2] > 0 and row[3] > 0):
-            raise RobotModelError(
-                f'limits of joint {name!r} of the robot description',
-                expected='lower < upper, effort > 0, velocity > 0',
-                found=values or 'no <limit>',
-            )
-        rows.append(row)
-    return JointLimits(*np.array(rows).T)
+    joints = {joint.get('name'): joint for joint in robot.findall('joint')}
+    return JointLimits(*np.array([_limits_of(joints[name]) for name in joint_names]).T)
+
+
+def _limits_of(joint):
+    """Return lower, upper, effort and velocity (4,) of a joint's element."""
+    limit = joint.find('limit')
+    given = {}
+    if limit is not None:
+        given = dict(limit.attrib)
+    if joint.get('type') == 'continuous':
+        given.update(lower='-inf', upper='inf')
+    lower, upper, effort, velocity = (
+        _number(given.get(key, '0')) for key in ('lower', 'upper', 'effort', 'velocity')
+    )
+    if not (lower < upper and effort > 0 and velocity > 0):
+        raise RobotModelError(
+            f'limits of joint {joint.get("name")!r} of the robot description',
+            expected='lower < upper, effort > 0, velocity > 0',
+            found=given or 'no <limit>',
+        )
+    return lower, upper, effort, velocity
 
 
 def perturbed_urdf(
@@ -119,10 +125,8 @@ def perturbed_urdf(
     shape_change : stretch and shear of each mass distribution, at most
     """
     robot = deepcopy(robot)
-    for link in robot.findall('link'):
+    for link in robot.findall('link[inertial]'):
         inertial = link.find('inertial')
-        if inertial is None:
-            continue
         mass, center, axes, moments = _read_inertial(link.get('name'), inertial)
         scale = 1 + mass_change * rng.uniform(-1, 1)
         stretch = np.eye(3) + shape_change * rng.uniform(-1, 1, (3, 3))
@@ -161,19 +165,11 @@ def _read_inertial(link, inertial):
     for name, row, column in TENSOR:
         inertia[row, column] = inertia[column, row] = _number(tensor.get(name, '0'))
     mass = _number(given.get('mass', {}).get('value', '0'))
-    center, rpy = (
-        np.array([_number(x) for x in origin.get(key, '0 0 0').split()]) for key in ('xyz', 'rpy')
-    )
+    center, rpy = _numbers(origin, 'xyz'), _numbers(origin, 'rpy')
     if 'quat_xyzw' in origin and 'rpy' not in origin:
-        rpy = Rotation.from_quat([_number(x) for x in origin['quat_xyzw'].split()]).as_euler('xyz')
+        rpy = Rotation.from_quat(_numbers(origin, 'quat_xyzw')).as_euler('xyz')
     moments = np.trace(inertia) / 2 * np.eye(3) - inertia
-    numbers = np.hstack([mass, center, rpy, moments.ravel()])
-    if not (
-        len(numbers) == 16
-        and np.isfinite(numbers).all()
-        and mass > 0
-        and np.linalg.eigvalsh(moments)[0] > 0
-    ):
+    if not _is_body(mass, np.hstack([center, rpy]), moments):
         raise RobotModelError(
             f'inertial of link {link!r}',
             found='none that a body can have',
@@ -182,15 +178,29 @@ def _read_inertial(link, inertial):
     return mass, center, Rotation.from_euler('xyz', rpy).as_matrix(), moments
 
 
+def _is_body(mass, pose, moments):
+    """Return whether a body can have this mass, origin (6,) and second moments (3, 3)."""
+    if len(pose) != 6:
+        return False
+    if not np.isfinite(np.hstack([mass, pose, moments.ravel()])).all():
+        return False
+    return mass > 0 and np.linalg.eigvalsh(moments)[0] > 0
+
+
 def _write_inertial(inertial, mass, center, moments):
     origin, tensor = inertial.find('origin'), inertial.find('inertia')
     if origin is None:
         origin = ET.SubElement(inertial, 'origin', rpy='0 0 0')
     inertial.find('mass').set('value', repr(float(mass)))
-    origin.set('xyz', ' '.join(repr(float(x)) for x in center))
+    origin.set('xyz', ' '.join(map(repr, center.tolist())))
     inertia = np.trace(moments) * np.eye(3) - moments
     for name, row, column in TENSOR:
         tensor.set(name, repr(float(inertia[row, column])))
+
+
+def _numbers(attributes, name):
+    """Return the numbers (k,) in an attribute, three zeros where it is absent."""
+    return np.array([_number(text) for text in attributes.get(name, '0 0 0').split()])
 
 
 def _number(text):

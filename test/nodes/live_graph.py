@@ -355,6 +355,12 @@ class Graph:
         """Return what a node reported last."""
         return self.healths(node)[-1] if self.healths(node) else (None, '', {})
 
+    def left_behind(self, *ended):
+        """Return the files of shared memory of ``ended`` processes that no living one uses."""
+        living = [os.getpid(), *(p.pid for p in self.processes if p.alive())]
+        used = set().union(*map(_open_files, living))
+        return {name for p in ended for name in p.shared_memory - used if Path(name).exists()}
+
     def close(self):
         """Leave nothing behind: no process, no shared memory."""
         for process in self.processes:

@@ -54,7 +54,7 @@ class Stage:
         self.graph, self.folder, self.motion = graph, folder, small_motion()
         self.motion_file = write_motion(folder / 'motion.yaml', self.motion)
         graph.run('controlled_robot.py', ARM, json.dumps({'rate': RATE, 'servo_lag': LAG, **SOFT}))
-        graph.start(
+        self.recorder = graph.start(
             'recorder',
             out=folder,
             use_sim_time=True,

@@ -49,19 +49,19 @@ def test_topic_without_a_reader_is_refused(controller, stays, simulated):
     )
     link = controller_link(node, 'arm/joint_trajectory', print)
     with pytest.raises(MotionError, match='nobody listens to arm/joint_trajectory'):
-        link.refuse()
+        link.check_ready()
     listeners[:] = [controller, 'echo']
-    link.refuse()
+    link.check_ready()
     link.send(b'piece')
-    link.refuse()
+    link.check_ready()
     listeners.remove('echo')
     if stays:
-        link.refuse()
+        link.check_ready()
         listeners[:] = ['echo']
     with pytest.raises(MotionError, match='/ns/[a-z]* does not listen to arm/joint_trajectory'):
-        link.refuse()
-    assert link.outcome(0.5) == ''
-    link.refuse()
+        link.check_ready()
+    assert link.outcome(0.5, bool) == ''
+    link.check_ready()
     assert sent == [b'piece'] and qualities[0].depth == 1
     # In simulated time the wall clock says nothing of how late a piece is.
     assert (qualities[0].lifespan.nanoseconds == 0) == simulated

@@ -40,7 +40,7 @@ def test_nothing_is_said_of_an_active_one_or_of_one_that_is_not_listed(name):
 
 
 def test_without_a_controller_manager_nothing_is_refused(graph):
-    Controllers(graph.node, '/joint_trajectory_controller/joint_trajectory').refuse()
+    Controllers(graph.node, '/joint_trajectory_controller/joint_trajectory').check_active()
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import signal
 
 from live_graph import ROOT
 import pytest
+from stage import Stage
 
 ARM = ROOT / 'urdf' / 'arm2.urdf'
 NODES = {
@@ -54,6 +55,31 @@ def test_every_node_ends_with_status_0_on_a_signal(graph, number, times, fresh):
             assert word not in process.output, name
 
 
+@pytest.mark.parametrize('deaf', [False, True], ids=['both', 'recorder that hangs'])
+def test_ctrl_c_while_a_motion_is_recorded_ends_player_and_recorder(graph, tmp_path, deaf):
+    """
+    The player has the bag closed by a recorder that got the same Ctrl-C and does not answer.
+
+    Did it wait for the answer, the watchdog of its end would give it status 1.
+    """
+    stage = Stage(graph, tmp_path)
+    stage.start_player()
+    bag = stage.move(speed=0.25, periods=20)
+    if deaf:
+        with stage.recorder.held_up():
+            assert stage.player.end() == 0, stage.player.output
+    processes = stage.recorder, stage.player
+    for process in processes:
+        if process.alive():
+            process.send(signal.SIGINT)
+    for process in processes:
+        assert process.wait() == 0, process.output
+        assert 'Traceback' not in process.output
+    assert graph.left_behind(*processes) == set()
+    stage.rests()
+    stage.channels(bag)
+
+
 LOCKED = """
 import ctypes
 import os
@@ -68,7 +94,7 @@ LOCK = ctypes.PyDLL(None).sleep  # keeps Python's lock, as a call of the middlew
 class Locked(Node):
     def __init__(self):
         super().__init__('locked')
-        if '{limit}' == 'START':
+        if '{limit}' == 'NODE_STARTS':
             LOCK(1000)
         self.create_timer(0.01, lambda: os.kill(os.getpid(), signal.SIGTERM))
 
@@ -80,8 +106,10 @@ sys.exit(running.run(Locked))
 
 
 def test_node_that_the_middleware_locks_up_is_ended_with_its_stacks(graph):
-    processes = {limit: graph.python(LOCKED.format(limit=limit)) for limit in ('START', 'LEAVE')}
-    for limit, where in (('START', '__init__'), ('LEAVE', 'destroy_node')):
+    processes = {
+        limit: graph.python(LOCKED.format(limit=limit)) for limit in ('NODE_STARTS', 'NODE_ENDS')
+    }
+    for limit, where in (('NODE_STARTS', '__init__'), ('NODE_ENDS', 'destroy_node')):
         assert processes[limit].wait() == 1
         assert 'Timeout' in processes[limit].output and where in processes[limit].output
 

@@ -133,12 +133,14 @@ def player(graph, tmp_path):
 def test_no_piece_is_made_while_a_simulated_clock_may_leap(player, monkeypatch):
     """Made for an earlier time it would make the arm leap, which brakes by then."""
     wall, begin, sent = time.monotonic(), player.get_clock().now(), []
-    monkeypatch.setattr(player._controller, 'send', lambda message: sent.append(message) or 0)
+    monkeypatch.setattr(
+        player._player.controller, 'send', lambda message: sent.append(message) or 0
+    )
     for waited, passed in ((0.3, 0.01), (0.35, 0.05), (0.36, 0.3), (0.41, 0.31)):  # [s]
         assert not sent
         monkeypatch.setattr(time, 'monotonic', lambda: wall + waited)
         player.get_clock().set_ros_time_override(begin + Duration(seconds=passed))
-        player._send()
+        player._player.go_on()
     assert len(sent) == 1
 
 

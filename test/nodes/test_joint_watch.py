@@ -110,7 +110,7 @@ def test_stamps_of_another_clock_or_a_late_driver_are_refused(ahead, words):
     for one in ahead:
         driver.stamped(one)
     with pytest.raises(MotionError, match=words):
-        driver.refuse()
+        driver.check_ready()
 
 
 @pytest.mark.parametrize('percent', [50.0, 0.0, 200.0])
@@ -121,13 +121,13 @@ def test_scaled_trajectories_are_refused_whoever_says_so(percent):
     driver.stamped(0.0)
     for topic in ('arm/controller_state', 'speed_scaling'):
         driver.scaled(100.0, topic)
-    driver.refuse()
+    driver.check_ready()
     assert said == []
     driver.scaled(percent, 'arm/controller_state')
     driver.scaled(100.0, 'speed_scaling')
     assert f'at {percent:.0f} % of their speed' in said[0] and len(said) == 1
     with pytest.raises(MotionError, match=f'found {percent:.0f} % in arm/controller_state'):
-        driver.refuse()
+        driver.check_ready()
 
 
 def test_a_simulated_clock_may_be_overtaken_by_joint_states():
@@ -135,8 +135,8 @@ def test_a_simulated_clock_may_be_overtaken_by_joint_states():
     driver = DriverWatch(None, '', print)
     for ahead in (0.0, 0.3, 2.0):
         driver.stamped(ahead)
-    driver.refuse(simulated=True)
+    driver.check_ready(simulated=True)
     other = DriverWatch(None, '', print)
     other.stamped(-1.5)
     with pytest.raises(MotionError, match='another clock; .*found 1.500 s behind'):
-        other.refuse(simulated=True)
+        other.check_ready(simulated=True)

@@ -192,7 +192,7 @@ def test_damaged_models_never_end_the_prediction(context, arm_model, arm_recordi
     moving = list(arm_recording.channels.values())[0].rows(slice(0, 400))
     node._streams.look = lambda topics: None
     node._streams.hand_to = lambda take: take(
-        replace(moving, topic=node._live.topics[0] if node._live else 'joint_states')
+        replace(moving, topic=node._live.source.topics[0] if node._live else 'joint_states')
     )
     take = next(
         s.callback

@@ -1,4 +1,4 @@
-"""A live residual beyond what the model promised is named."""
+"""A live residual beyond that of the model is named."""
 
 import numpy as np
 import pytest
@@ -41,9 +41,9 @@ def only_elbow(change):
     return measured
 
 
-def test_noise_as_promised_is_no_fault():
+def test_noise_as_in_the_training_is_no_fault():
     level, words, _ = told(torque)
-    assert (level, words) == ('ok', 'as promised')
+    assert (level, words) == ('ok', 'predicting; residual RMS as that of the model')
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_noise_as_promised_is_no_fault():
 @pytest.mark.parametrize('batch', [20, 1])
 def test_the_joint_of_a_residual_that_lasts_is_named(change, batch):
     level, said, _ = told(only_elbow(change), batch=batch)
-    assert level == 'warn' and said.endswith(' times what was promised: elbow')
+    assert level == 'warn' and said.endswith(' times that of the model: elbow')

@@ -77,7 +77,7 @@ class Controller:
 
     def reachable(self):
         try:
-            self.link.refuse()
+            self.link.check_ready()
         except MotionError:
             return False
         return True
@@ -109,7 +109,7 @@ class Controller:
 
     def outcome(self):
         """Return the words about the last goal."""
-        return self.graph.beside(lambda: self.link.outcome(60.0))
+        return self.graph.beside(lambda: self.link.outcome(60.0, bool))
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def controller(graph, interfaces):
 
 def test_action_that_nobody_serves_is_refused(graph):
     with pytest.raises(MotionError, match='nobody serves the action /arm/arm_controller/follow'):
-        controller_link(graph.node, NAME, print).refuse()
+        controller_link(graph.node, NAME, print).check_ready()
 
 
 def test_goals_that_are_replaced_are_no_fault_and_the_last_one_tells_its_result(controller):
@@ -161,7 +161,7 @@ def test_a_goal_without_a_result_stands_long_after_its_end(controller, monkeypat
     controller.send()
     now = itertools.count()
     monkeypatch.setattr(module, 'seconds', lambda node: 0.1 * next(now))
-    assert controller.link.outcome(0.5) == 'controller: no result'
+    assert controller.link.outcome(0.5, bool) == 'controller: no result'
     monkeypatch.undo()
     controller.end('succeed')  # a question to cancel it would have come before
     controller.graph.until(lambda: controller.link._result, 'the result')
@@ -184,7 +184,7 @@ def test_a_goal_that_is_withdrawn_is_replaced_by_the_last_that_was_accepted(cont
     controller.graph.until(lambda: link.arrived == 1, 'its acceptance')
     link.send(link.message(JointTrajectory(joint_names=['joint2']), 0.1))
     link.withdraw()
-    assert link.outcome(0.0) == 'controller: goal not accepted in time'
+    assert link.outcome(0.0, bool) == 'controller: goal not accepted in time'
     controller.graph.until(
         lambda: (
             len(controller.requests) > 1
@@ -208,7 +208,7 @@ def test_an_inactive_controller_is_refused_as_its_manager_says(graph):
 
     def refused():
         try:
-            graph.beside(controllers.refuse)
+            graph.beside(controllers.check_active)
         except MotionError as error:
             errors.append(str(error))
         return errors
@@ -241,7 +241,7 @@ def test_the_command_at_which_a_controller_holds_the_arm_is_its_own_word(graph, 
     np.testing.assert_array_equal(held.position(robot, measured, tracking=0.1), [0.5, -0.201])
     with pytest.raises(MotionError, match='joint1 does not follow its controller'):
         held.position(robot, measured, tracking=0.005)
-    monkeypatch.setattr(state_module, 'RECENT', -1.0)
+    monkeypatch.setattr(state_module, 'STATE_AGE', -1.0)
     assert held.position(robot, measured, tracking=0.1) is None
     monkeypatch.undo()
     assert scaled == []  # 0 of a controller that does not fill it

@@ -19,7 +19,7 @@ import yaml
 from ros_inertial_id.excitation.fourier import FourierMotion
 from ros_inertial_id.excitation.playback import HORIZON, MARGIN, PAST
 from ros_inertial_id.measurement.bags.bag import read_bag
-from ros_inertial_id.nodes.course_sender import PIECE
+from ros_inertial_id.nodes.course_sender import PIECE_PERIOD
 
 CONTROLLER = 'joint_trajectory_controller/joint_trajectory'
 RECORDED = 'joint_states', 'excitation/periods', 'torque_prediction/predicted'
@@ -115,7 +115,7 @@ def test_nodes_beside_a_simulator_by_somebody_else(graph, tmp_path, arm_model, f
     # What the motion itself has, and no leap; of a piece that came when the arm was easing to rest
     # already, at most the way that the arm has lost by then.
     speed = np.abs(beside.motion.at(np.linspace(0.0, PERIOD, 4000))[1]).max()
-    lost = speed * max(0.0, oldest - (HORIZON - 2 * PIECE))
+    lost = speed * max(0.0, oldest - (HORIZON - 2 * PIECE_PERIOD))
     assert max(steps) < STEP + 1.1 * speed * 1e-3 + lost
     recording = read_bag(beside.bag)
     stamps = recording.channels['/joint_states'].stamp_ns

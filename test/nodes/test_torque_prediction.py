@@ -144,7 +144,7 @@ class Driver:
         message, values = counted()[-1]
         assert not message.startswith(('residual', 'outside')), message
         for name in ('joint1', 'joint2'):
-            assert float(values[f'{name} rms']) < 2 * float(values[f'{name} rms promised'])
+            assert float(values[f'{name} rms']) < 2 * float(values[f'{name} rms expected'])
         return values
 
 

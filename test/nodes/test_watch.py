@@ -23,10 +23,10 @@ from test_processes import until
 from ros_inertial_id.nodes.conversions import row, table
 from ros_inertial_id.nodes.watch_server import (
     ADDRESS,
+    CURVE_STEP,
     HEADER,
-    KEPT,
-    MOST,
-    STEP,
+    MOST_CONNECTIONS,
+    SAMPLES_KEPT,
     WatchServer,
     WatchState,
 )
@@ -103,11 +103,13 @@ def test_only_the_page_itself_reaches_the_server(served):
 def test_who_never_asks_or_never_reads_keeps_nobody_waiting(served):
     port, _, state = served
     state.set('bag', 'x' * 10**7)  # more than a connection holds unread
-    idle = [socket.create_connection((ADDRESS, port), PATIENCE) for _ in range(4 * MOST)]
+    idle = [
+        socket.create_connection((ADDRESS, port), PATIENCE) for _ in range(4 * MOST_CONNECTIONS)
+    ]
     for reader in idle[::2]:
         reader.sendall(b'GET /since/0 HTTP/1.1\r\nHost: localhost\r\n\r\n')
     assert ask(port, 'GET', '/')[0] == 200
-    until(lambda: threading.active_count() < MOST)  # there are two besides
+    until(lambda: threading.active_count() < MOST_CONNECTIONS)  # there are two besides
     for silent in idle[1::2]:
         assert silent.recv(1) == b''  # ended by the server
     for each in idle:
@@ -121,7 +123,10 @@ def test_readers_get_what_they_do_not_know_yet_and_no_more(served):
     number, changed = state.since(0)
     kept = changed['curves']['predicted']
     # Two seconds at 50 Hz; a stamp in binary may fall just short of the step.
-    assert len(kept['t']) == pytest.approx(2.0 / STEP, rel=0.06) and kept['joints'] == ('a', 'b')
+    assert len(kept['t']) == pytest.approx(2.0 / CURVE_STEP, rel=0.06) and kept['joints'] == (
+        'a',
+        'b',
+    )
     assert all(b is None and a == round(1e3 * t) for t, (a, b) in zip(kept['t'], kept['y']))
     assert state.since(number) == (number, {'curves': {}, 'facts': {}})
     state.set('bag', '/tmp/x')
@@ -130,9 +135,9 @@ def test_readers_get_what_they_do_not_know_yet_and_no_more(served):
     state.add('predicted', 0.5, ['a', 'b'], [1.0, 2.0])  # the clock began again
     _, changed = state.since(0)
     assert changed['curves']['predicted']['t'] == [0.5]
-    for k in range(2 * KEPT):
+    for k in range(2 * SAMPLES_KEPT):
         state.add('predicted', 1.0 + k, ['a', 'b'], [1.0, 2.0])
-    assert len(state.since(0)[1]['curves']['predicted']['t']) == KEPT
+    assert len(state.since(0)[1]['curves']['predicted']['t']) == SAMPLES_KEPT
 
 
 def estimate(name, value, error):
@@ -184,9 +189,9 @@ def live(graph):
             KeyValue(key=key, value=value)
             for key, value in (
                 ('one rms', '0.5'),
-                ('one rms promised', '0.1'),
+                ('one rms expected', '0.1'),
                 ('two rms', '0.1'),
-                ('two rms promised', '0.1'),
+                ('two rms expected', '0.1'),
             )
         ]
         health.publish(
@@ -243,7 +248,7 @@ def test_what_comes_over_dds_comes_over_http_and_buttons_call(graph, live):
     assert page.curves['upper'][0][1] == [2.0, 4.0]
     assert page.facts['identified'] == [['fv1', 2.0, 0.1], ['m1', None, None]]
     assert page.facts['prediction']['level'] == 'warn'
-    assert page.facts['prediction']['values']['one rms promised'] == '0.1'
+    assert page.facts['prediction']['values']['one rms expected'] == '0.1'
     assert page.facts['online'] == [['fv1', 2.0, 0.01], ['fc1', 1.0, 0.3], ['IzzR2', 0.1, 1.0]]
     assert 'not ours' not in json.dumps(page.facts)
     own = {HEADER.replace('-', '_'): '1'}
@@ -314,9 +319,9 @@ def test_the_page_draws_it_in_a_browser(tmp_path):
             'message': '5 times',
             'values': {
                 'one rms': '0.5',
-                'one rms promised': '0.1',
+                'one rms expected': '0.1',
                 'two rms': '0.1',
-                'two rms promised': '0.1',
+                'two rms expected': '0.1',
             },
         },
     )
