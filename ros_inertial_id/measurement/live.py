@@ -11,10 +11,10 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from . import signals
-from .joints.channels import Unwrapper
 from .joints.drives import DriveOptions, joint_side
 from .joints.kinematic_state import JointSpaceState
 from .joints.live_clock import endpoint_kernels, LiveClock
+from .joints.wrapping import Unwrapper
 from .recording import Channel
 from .sampling import LONGEST_GAP, NEAR, PERIODS
 from ..errors import RecordingError

@@ -135,6 +135,7 @@ class Recording:
         damage (lines), left_out (topic -> how many messages and why)
     periods : YAML text of the player: period_s, bounds_ns where its periods begin and end; or ''
     effort_kind : of the efforts (joints/drives.py), where an import knows it; or ''
+    decided : what was decided about it, by what was asked (joints/sources.py)
     """
 
     channels: Mapping[str, Channel]
@@ -144,6 +145,7 @@ class Recording:
     periods: str = ''
     descriptions: Mapping[str, str] = field(default_factory=dict)
     effort_kind: str = ''
+    decided: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def __repr__(self) -> str:
         own = ', '.join(f'{topic}: {kind}' for topic, kind in self.types().items())
@@ -216,6 +218,12 @@ class Recording:
             )
         provenance = dict(self.provenance, start_s=start_s, end_s=end_s)
         return replace(self, channels=channels, provenance=provenance)
+
+    def without_samples(self, channels: Mapping[str, Channel]) -> 'Recording':
+        """Return the Recording with ``channels`` that lack samples: what was decided stays."""
+        cleaned = replace(self, channels=channels)
+        cleaned.decided.update(self.decided)
+        return cleaned
 
     def of_type(self, type_name: str) -> dict[str, Channel]:
         """Return the channels of a ROS type, by topic."""
