@@ -12,7 +12,7 @@ from ..recording import Channel, page_out
 
 TURN = 2.0 * np.pi
 WRAP_GAP = 0.5  # [s] between messages across which a turn may hide
-LARGEST_STEP = 1.0  # [rad] that a joint which wraps moves between two messages
+LARGEST_WRAP_STEP = 1.0  # [rad] that a joint which wraps moves between two messages
 
 
 @dataclass(frozen=True)
@@ -115,5 +115,5 @@ def _jumps(steps: np.ndarray, before: np.ndarray) -> np.ndarray:
     across_the_seam = steps - TURN * np.sign(steps)
     # A fast motor turns as far between messages: a wrap follows small steps, or the wrap of noise
     # at the seam.
-    slow = (np.abs(before) < LARGEST_STEP) | (np.abs(before + steps) < LARGEST_STEP)
-    return (np.abs(steps) > TURN / 2) & (np.abs(across_the_seam) < LARGEST_STEP) & slow
+    slow = (np.abs(before) < LARGEST_WRAP_STEP) | (np.abs(before + steps) < LARGEST_WRAP_STEP)
+    return (np.abs(steps) > TURN / 2) & (np.abs(across_the_seam) < LARGEST_WRAP_STEP) & slow
