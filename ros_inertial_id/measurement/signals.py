@@ -47,6 +47,22 @@ class Clock:
     missing: int
     gaps: int
 
+    @property
+    def ticks(self) -> int:
+        """Return how many samples the segments have."""
+        return sum(count for _, count in self.segments)
+
+    @property
+    def seconds(self) -> float:
+        """Return how long the segments are [s]."""
+        return self.ticks * self.period
+
+    @property
+    def end(self) -> float:
+        """Return when the last segment ends [s]."""
+        start, count = self.segments[-1]
+        return start + count * self.period
+
     def without_short(self, least: int, topic: str) -> 'Clock':
         """Return it without stretches below ``least`` samples; RecordingError if none is left."""
         long_enough = tuple(s for s in self.segments if s[1] >= least)

@@ -229,8 +229,11 @@ def _batches(database, wanted, progress):
         "AND typeof(timestamp) = 'integer' ORDER BY id"
     )
     while batch := list(islice(rows, _ROWS)):
-        for key in {row[1]: None for row in batch}:
-            _, _, stamps, messages = zip(*(row for row in batch if row[1] == key))
+        by_topic: dict[int, list[tuple]] = {}
+        for row in batch:
+            by_topic.setdefault(row[1], []).append(row)
+        for key, rows_of_topic in by_topic.items():
+            _, _, stamps, messages = zip(*rows_of_topic)
             yield *topics[key], RawMessages.of(messages, stamps)
         progress(batch[-1][0] / max(1, last))
 

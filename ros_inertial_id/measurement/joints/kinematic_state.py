@@ -215,10 +215,9 @@ class JointSpaceObservation:
 
     def samples(self, training: bool = False) -> int:
         """Return about how many samples ``states`` will yield."""
-        count = sum(count for _, count in self.clock.segments)
         if training:
-            return -(-count // self.decimate)
-        return count
+            return -(-self.clock.ticks // self.decimate)
+        return self.clock.ticks
 
     def states(self, training: bool = False) -> Iterator[JointSpaceState]:
         """

@@ -49,8 +49,9 @@ def observe_joints(
     options, joints = options or SignalOptions(), tuple(joints)
     if options.drive_gain and recording.effort_kind and options.effort_kind == 'link':
         options = replace(options, effort_kind=recording.effort_kind)
-    actuated = joints if actuated is None else tuple(actuated)
-    probe = _probe(recording, joints, options, actuated, limit)
+    if actuated is None:
+        actuated = joints
+    probe = _probe(recording, joints, options, tuple(actuated), limit)
     check_moving(probe)
     probe, cutoff = _with_velocity(probe, options)
     summary = replace(
@@ -72,11 +73,12 @@ def _with_velocity(
     by_position = _velocities(probe, measured=False)
     measured, disagreement = choose_velocity(probe, options.velocity, by_sensor, by_position)
     cutoff, motion_ends_at = options.cutoff, None
-    if not cutoff and measured:
-        cutoff, motion_ends_at = signals.choose_cutoff(by_sensor, clock.period, by_position)
-    elif not cutoff:
-        cutoff, motion_ends_at = signals.choose_cutoff(by_position, clock.period, ())
-    velocity_of = max(disagreement, key=lambda joint: disagreement[joint], default=None)
+    if not cutoff:
+        velocities, differences = by_position, list[np.ndarray]()
+        if measured:
+            velocities, differences = by_sensor, by_position
+        cutoff, motion_ends_at = signals.choose_cutoff(velocities, clock.period, differences)
+    velocity_of = max(disagreement, key=disagreement.__getitem__, default=None)
     summary = replace(
         probe.summary,
         rate=1.0 / clock.period,
@@ -234,7 +236,7 @@ def with_cutoff(
         cutoff=cutoff,
         decimate=decimate,
         segments=len(clock.segments),
-        duration=sum(count for _, count in clock.segments) * period,
+        duration=clock.seconds,
     )
     return replace(
         observation, clock=clock, kernel=kernel, trim=trim, decimate=decimate, summary=summary
@@ -336,9 +338,7 @@ def _commanded_from(observation: JointSpaceObservation) -> JointSpaceObservation
     if not observation.effort_source.is_commanded:
         return observation
     first = next(iter(observation.effort.values()))[0][0]
-    last = max(
-        start + count * observation.clock.period for start, count in observation.clock.segments
-    )
+    last = observation.clock.end
     clock = signals.covered(observation.clock, np.array([first, max(first, last)]))
     if not clock.segments:
         raise RecordingError(
@@ -379,7 +379,7 @@ def _velocities(probe: JointSpaceObservation, measured: bool) -> list[np.ndarray
 def _most_moving(probe: JointSpaceObservation) -> Sequence[tuple[float, int]]:
     """Return (start [s], samples) of parts of segments, enough to choose by: those that move."""
     segments, period = probe.clock.segments, probe.clock.period
-    if sum(count for _, count in segments) * period <= ENOUGH_MOTION:
+    if probe.clock.seconds <= ENOUGH_MOTION:
         return segments
     length = int(ENOUGH_MOTION / 3.0 / period)
     parts = []
@@ -434,22 +434,21 @@ def choose_velocity(
 
 def check_moving(probe: JointSpaceObservation) -> None:
     """Raise RecordingError when no joint of ``probe`` moves by more than LEAST_MOTION."""
-    span = {joint: float(np.ptp(values)) for joint, (_, values) in probe.position.items()}
-    if max(span.values()) < LEAST_MOTION:
+    largest = max(float(np.ptp(values)) for _, values in probe.position.values())
+    if largest < LEAST_MOTION:
         raise RecordingError(
             'the motion excites nothing',
-            found=f'no joint moves more than {max(span.values()):.2g} rad',
+            found=f'no joint moves more than {largest:.2g} rad',
             do='play a designed motion: inertial-id design',
         )
 
 
 def _usable(clock, half, topic):
     """Return the clock without the segments too short to filter; refuse when none is left."""
-    duration = sum(count for _, count in clock.segments) * clock.period
-    if duration < SHORTEST:
+    if clock.seconds < SHORTEST:
         raise RecordingError(
             f'{topic} is too short',
-            found=f'{duration:#.3g} s',
+            found=f'{clock.seconds:#.3g} s',
             expected=f'at least {SHORTEST:.0f} s',
             do='record longer',
         )

@@ -6,8 +6,9 @@ identification read what was decided, also from the recording without its bad sa
 """
 
 from dataclasses import dataclass, field, replace
+from itertools import product
 import logging
-from typing import Mapping, Sequence
+from typing import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -210,7 +211,10 @@ def _command_topics(recording: Recording, joints: Sequence[str], topics: str) ->
     """
     types = {topic: kind for topic, kind in recording.types().items() if kind in COMMAND_TYPES}
     if topics:
-        return _named_commands(topics.split(), types)
+        chosen, unknown = _meant(topics.split(), types)
+        if unknown:
+            raise _no_commands(f'topic {unknown[0]} is not in the recording', chosen, types)
+        return chosen
     chosen = []
     for topic in types:
         if topic.endswith('joint_states'):
@@ -224,14 +228,16 @@ def _command_topics(recording: Recording, joints: Sequence[str], topics: str) ->
     return chosen
 
 
-def _named_commands(names: Sequence[str], types: Mapping[str, str]) -> list[str]:
-    """Return the topics among ``types`` {topic: type} that ``names`` mean, with a slash or not."""
-    by_name = {topic.lstrip('/'): topic for topic in types}
-    chosen = [by_name[name.lstrip('/')] for name in names if name.lstrip('/') in by_name]
+def _meant(names: Sequence[str], topics: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return those of ``topics`` that ``names`` mean, with a slash or not, and other names."""
+    by_name = {topic.lstrip('/'): topic for topic in topics}
+    meant, unknown = [], []
     for name in names:
-        if name.lstrip('/') not in by_name:
-            raise _no_commands(f'topic {name} is not in the recording', chosen, types)
-    return chosen
+        if name.lstrip('/') in by_name:
+            meant.append(by_name[name.lstrip('/')])
+        else:
+            unknown.append(name)
+    return meant, unknown
 
 
 def _no_commands(problem: str, chosen: list[str], types: Mapping[str, str]) -> RecordingError:
@@ -285,36 +291,34 @@ def _topics_of(
         alike = [c for c in complete if carries(c, 'effort', joints) == with_effort]
         _check_one_robot(alike, joints)
         return dict.fromkeys(joints, first.topic)
-    topic_of = {}
-    for joint in joints:
-        carrying = [channel for channel in channels if carries(channel, what, [joint])]
-        if not carrying:
-            raise _lacking(channels, what, joints)
-        topic_of[joint] = carrying[0].topic
+    topic_of: dict[str, str] = {}
+    for joint, channel in product(joints, channels):
+        if joint not in topic_of and carries(channel, what, [joint]):
+            topic_of[joint] = channel.topic
+    if len(topic_of) < len(joints):
+        raise _lacking(channels, what, joints)
     return topic_of
 
 
 def _candidates(recording: Recording, names: Sequence[str]) -> list[Channel]:
     """Return the joint states of the topics ``names``, by default all that are measured."""
     states = recording.of_type(JOINT_STATE)
-    by_name = {topic.lstrip('/'): channel for topic, channel in states.items()}
-    for name in names:
-        if name.lstrip('/') not in by_name:
-            raise RecordingError(
-                f'topic {name} is not in the recording',
-                exists=tuple(states) or tuple(recording.channels),
-            )
-    if names:
-        return [by_name[name.lstrip('/')] for name in names]
-    measured = [c for topic, c in states.items() if not _named_as_commands(topic)]
-    if not measured:
+    chosen, unknown = _meant(names, states)
+    if unknown:
+        raise RecordingError(
+            f'topic {unknown[0]} is not in the recording',
+            exists=tuple(states) or tuple(recording.channels),
+        )
+    if not names:
+        chosen = [topic for topic in states if not _named_as_commands(topic)]
+    if not chosen:
         in_recording = [f'{topic} ({kind})' for topic, kind in recording.types().items()]
         raise RecordingError(
             'the recording has no joint states',
             expected=JOINT_STATE,
             found=in_recording + recording.unread(),
         )
-    return measured
+    return [states[topic] for topic in chosen]
 
 
 def _named_as_commands(topic: str) -> bool:
