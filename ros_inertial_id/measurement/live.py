@@ -163,10 +163,10 @@ class LiveMotion:
             self._reset()
             self._motion = before
 
-    def load(self, place: int, t: np.ndarray, values: np.ndarray) -> None:
-        """Add a sensor's loads, ``values`` (N, k) at t (N,) [s]; several in order of ``place``."""
+    def load(self, sensor: int, t: np.ndarray, values: np.ndarray) -> None:
+        """Add the loads ``values`` (N, k) at t (N,) [s] of a ``sensor``, by its number."""
         if len(t):
-            self._loads.setdefault(place, Window()).add(t, values, LONGEST_GAP)
+            self._loads.setdefault(sensor, Window()).add(t, values, LONGEST_GAP)
 
     def take(self) -> tuple[np.ndarray, Any] | None:
         """
@@ -210,7 +210,7 @@ class LiveMotion:
         return until
 
     def _state(self, stamps: np.ndarray, state: JointSpaceState) -> Any:
-        """Return what the method needs around ``stamps`` of the ``state`` of the joints."""
+        """Return the State of the method around ``stamps``, by the ``state`` of the joints."""
         return state
 
     def _torques(self, t):

@@ -49,12 +49,12 @@ class Clock:
 
     @property
     def ticks(self) -> int:
-        """Return how many samples the segments have."""
+        """Return the number of samples in the segments."""
         return sum(count for _, count in self.segments)
 
     @property
     def seconds(self) -> float:
-        """Return how long the segments are [s]."""
+        """Return the duration of the segments [s]."""
         return self.ticks * self.period
 
     @property
@@ -78,7 +78,7 @@ class Clock:
 
 
 def longest_part(t: np.ndarray) -> str:
-    """Return how to cut out the longest part of stamps t (N,) [s] that run forwards, in words."""
+    """Return advice to cut out the longest part of stamps t (N,) [s] that run forwards."""
     ends = np.r_[0, np.flatnonzero(np.diff(t) < 0) + 1, len(t)]
     k = int(np.argmax(np.diff(ends)))
     start, end = t[ends[k]], t[ends[k + 1] - 1]
@@ -163,7 +163,7 @@ def half_kernel(period: float, cutoff: float) -> int:
 
 
 def least_samples(half: int) -> int:
-    """Return how many samples a stretch has at least for a kernel of ``half`` on each side."""
+    """Return the samples that a segment needs for a kernel of ``half`` on each side."""
     return 2 * (2 * half // 3) + 4  # in its middle 1e-4 of the kernel reaches beyond its ends
 
 
@@ -202,10 +202,10 @@ def smooth(x: np.ndarray, kernel: np.ndarray, rows: slice = slice(None)) -> np.n
             found=f'{len(x)} samples',
             expected=f'at least {half + 2}',
         )
-    wide = _continued(x, half)
+    continued = _continued(x, half)
     if len(kernel) < SHORT_KERNEL * (rows.step or 1):
-        return convolve_at(wide, kernel, rows)
-    return convolve_inside(wide, kernel)[rows]
+        return convolve_at(continued, kernel, rows)
+    return convolve_inside(continued, kernel)[rows]
 
 
 def white_noise(pieces: Iterable[np.ndarray], kernel: np.ndarray) -> np.ndarray:

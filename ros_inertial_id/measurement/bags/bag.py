@@ -130,14 +130,16 @@ class Contents:
 
     def wanted(self, topic: str, type_name: str) -> bool:
         """Return whether messages are to be read."""
-        known = full_name(self.types.setdefault(topic, type_name))
+        first_type = full_name(self.types.setdefault(topic, type_name))
         check_unpacked(self.path, 0, len(self.types), 0)
-        if known != full_name(type_name):
-            self._leave_out(topic, f'those of type {type_name}: the first are of type {known}')
+        if first_type != full_name(type_name):
+            self._leave_out(
+                topic, f'those of type {type_name}: the first are of type {first_type}'
+            )
             return False
-        if known in DECODERS and topic not in self.builders:
+        if first_type in DECODERS and topic not in self.builders:
             self.builders[topic] = channel_builder(type_name, topic)
-        return known in DECODERS
+        return first_type in DECODERS
 
     def skipped(self) -> dict[str, str]:
         """Return {topic: type} of those that have no decoder."""

@@ -109,7 +109,7 @@ class Numbers:
 
     @cached_property
     def _bytes(self) -> slice | np.ndarray:
-        """Return which bytes of a message: a slice if they are consecutive, which is faster."""
+        """Return the bytes of a message: a slice if they are consecutive, which is faster."""
         bytes_of_one = np.arange(self.dtype.itemsize)
         index = (self.offsets[..., None] + bytes_of_one).reshape(-1).astype(int)
         if len(index) and (np.diff(index) == 1).all():

@@ -131,26 +131,26 @@ class _Topics:
     def __init__(self, wanted: Callable[[str, str], bool]) -> None:
         self._wanted = wanted
         self._schemas: dict[int, str] = {}
-        self.known: dict[int, Any] = {}  # (topic, type) by number, None for those not wanted
+        self.described: dict[int, Any] = {}  # (topic, type) by number, None for those not wanted
         self.loose: list[Message] = []  # those without a chunk that were taken
 
     def learn(self, record: Schema | Channel) -> None:
         """Take a schema or channel; the first of a number counts."""
         if isinstance(record, Schema):
             self._schemas.setdefault(record.id, record.name)
-        elif record.id not in self.known:
+        elif record.id not in self.described:
             kind = self._schemas.get(record.schema_id, '')
             if record.message_encoding != 'cdr':
                 kind += f' ({record.message_encoding})'
-            self.known[record.id] = None
+            self.described[record.id] = None
             if self._wanted(record.topic, kind):
-                self.known[record.id] = record.topic, kind
+                self.described[record.id] = record.topic, kind
 
     def of(self, number: int) -> Any:
         """Return (topic, type) of a channel, None if not wanted; ValueError if not described."""
-        if number not in self.known:
+        if number not in self.described:
             raise ValueError(f'a message of channel {number}, which is not described')
-        return self.known[number]
+        return self.described[number]
 
     def take(self, message: Message) -> None:
         """Take a message that is in no chunk; ValueError for one of no channel or time."""
@@ -168,7 +168,7 @@ class _Topics:
         for channel, messages in by_channel.items():
             contents = [message.data for message in messages]
             received = [message.log_time for message in messages]
-            yield *self.known[channel], RawMessages.of(contents, received)
+            yield *self.described[channel], RawMessages.of(contents, received)
 
     def batches(self, data: bytes) -> Iterator[Batch]:
         """Yield the messages of wanted channels among the records of a chunk, by topic."""
@@ -193,7 +193,7 @@ class _Topics:
 
 
 def _starts(data):
-    """Return where the records of a chunk begin, a list of bytes."""
+    """Return the positions in ``data`` of a chunk at which its records begin."""
     starts, position, size_of, end = [], 0, _SIZE.unpack_from, len(data) - _RECORD
     while position <= end:  # bare: this is where the time of reading goes
         starts.append(position)

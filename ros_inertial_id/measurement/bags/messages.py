@@ -180,8 +180,8 @@ def encode(channel: Channel) -> Iterator[bytes]:
     for start in range(0, len(channel), _ROWS):
         rows = slice(start, min(start + _ROWS, len(channel)))
         data = np.tile(np.frombuffer(first, np.uint8), (rows.stop - start, 1))
-        for name, place in numbers.items():
-            place.write(data, columns[name][rows])
+        for name, in_message in numbers.items():
+            in_message.write(data, columns[name][rows])
         yield from (row.tobytes() for row in data)
 
 

@@ -48,7 +48,7 @@ def storage_files(path: Path) -> tuple[list[Path], list[str]]:
 
 
 def _files_of_folder(path):
-    """Return what ``storage_files`` does of a folder."""
+    """Return the storage files in a folder and the faults of its metadata."""
     files = sorted(filter(_is_storage, path.iterdir()), key=_by_number)
     listed = _listed(path / 'metadata.yaml')
     present = {file.name for file in files}
@@ -132,7 +132,7 @@ def read_storage(
 
 
 def _read_mcap(*words):
-    """Return what ``read_mcap`` does: nodes start without its library, which has no rosdep key."""
+    """Return the messages of ``read_mcap``; nodes start without its library, no rosdep key."""
     try:
         from .mcap_file import read_mcap
     except ModuleNotFoundError as error:

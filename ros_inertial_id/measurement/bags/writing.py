@@ -191,11 +191,11 @@ def write_recording(
     path: str | Path, recording: Recording, storage: str = 'mcap', compress: bool = False
 ) -> None:
     """Write channels and texts of a Recording to a bag; RecordingError for tf and markers."""
-    others = [topic for topic, c in recording.channels.items() if not encodable(c.type)]
-    if others:
+    unwritable = [topic for topic, c in recording.channels.items() if not encodable(c.type)]
+    if unwritable:
         raise RecordingError(
             'topics cannot be written back',
-            found=others,
+            found=unwritable,
             exists=sorted(filter(encodable, DECODERS)),
         )
     channels = recording.channels

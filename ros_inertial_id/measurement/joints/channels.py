@@ -213,10 +213,14 @@ def without_effort(silent: Sequence[str], joints: Collection[str]) -> str:
         'let the driver report efforts, record a topic with them and name it in effort_topic:, or '
         'where drives follow position commands give effort_kind: command with their stiffness:'
     )
-    if len(silent) == len(joints):
+    return lock_or(silent, joints, 'what is no part of the arm', advice)
+
+
+def lock_or(some: Sequence[str], joints: Collection[str], which: str, advice: str) -> str:
+    """Return ``advice``, or to lock ``some`` joints, ``which`` in words, where others remain."""
+    if len(some) == len(joints):
         return advice
-    locks = ','.join(silent)
-    return f'lock what is no part of the arm, --lock "{locks}" (locked_joints:), or {advice}'
+    return f'lock {which}, --lock "{",".join(some)}" (locked_joints:), or {advice}'
 
 
 def common_clock(

@@ -123,8 +123,8 @@ class JointSpaceState:
         """Return the state of the samples ``chosen`` by a slice."""
         around = self.around
         if around is not None:
-            kept = range(*around.keep.indices(len(around.q)))[chosen]
-            around = replace(around, keep=slice(kept.start, kept.stop, kept.step))
+            rows = range(*around.keep.indices(len(around.q)))[chosen]
+            around = replace(around, keep=slice(rows.start, rows.stop, rows.step))
         # Copies: a view of few samples would keep the whole piece alive.
         t, q, v, a, tau, tau_raw = (
             x[chosen].copy() for x in (self.t, self.q, self.v, self.a, self.tau, self.tau_raw)
@@ -297,14 +297,14 @@ class JointSpaceObservation:
         return self.effort_source.torque(commanded, q, v), commanded
 
     def _commanded(self, t: np.ndarray) -> np.ndarray:
-        """Return what was commanded (N, n) at times t (N,) [s]: means over a period."""
+        """Return commanded values (N, n) at times t (N,) [s]: means over a period."""
         stamps = next(iter(self.effort.values()))[0]
         near = slice(*(np.searchsorted(stamps, t[[0, -1]]) + [-2, 2]).clip(0))
         commands = np.stack([x[near] for _, x in self.effort.values()], axis=1)
         return held(stamps[near], commands, t, self.clock.period)
 
     def _trimmed(self, number, count, training):
-        """Return where in a segment of ``count`` samples the first and the last one count."""
+        """Return the first sample of a segment of ``count`` that is given out, and the end."""
         edge = int(round(self.trim / self.clock.period))
         cut_begin, cut_end = self.cut
         begin, end = 0, count

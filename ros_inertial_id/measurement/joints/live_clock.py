@@ -62,7 +62,7 @@ class LiveClock:
         return self._start + np.arange(first, end) * self._period
 
     def ticks(self, t: float) -> int:
-        """Return how many ticks there are until ``t`` [s]."""
+        """Return the number of ticks until ``t`` [s]."""
         return int(np.floor((t - self._start) / self._period + 1e-6)) + 1
 
     def move(self, rows: np.ndarray) -> None:

@@ -268,7 +268,7 @@ def at_one_cutoff(
 
 
 def _velocity_kind(measured: bool) -> str:
-    """Return how a Summary names velocities that are ``measured``, or not."""
+    """Return the name that a Summary has for velocities that are ``measured``, or not."""
     if measured:
         return 'measured'
     return 'differentiated'

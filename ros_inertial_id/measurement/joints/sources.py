@@ -12,7 +12,7 @@ from typing import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from .channels import carries, carries_all, columns_of, JOINT_STATE, without_effort
+from .channels import carries, carries_all, columns_of, JOINT_STATE, lock_or, without_effort
 from .commands import COMMAND_TYPES, Commands, of_joints
 from .drives import is_commanded
 from .kinematic_state import SignalOptions
@@ -190,7 +190,7 @@ def _commanded_sources(
     except RecordingError as error:
         motion = _motion_sources(recording, joints, states_topics)
         return replace(motion, no_effort=error.with_traceback(None))
-    others = [topic for topic in commands if topic != command]
+    feedforwards = [topic for topic in commands if topic != command]
     rest = {topic: kind for topic, kind in recording.types().items() if topic not in commands}
     states = replace(recording, channels=LazyChannels(rest, recording.channels.__getitem__))
     return replace(
@@ -198,7 +198,7 @@ def _commanded_sources(
         actuated=actuated,
         commands=tuple(commands),
         command=command,
-        feedforward=next(iter(others), ''),
+        feedforward=next(iter(feedforwards), ''),
     )
 
 
@@ -366,24 +366,21 @@ def _without_joints(missing: Sequence[str], joints: Sequence[str]) -> str:
         'give the URDF of this robot; of a mechanism with loops name joints that are there '
         'as independent:'
     )
-    if len(missing) == len(joints):
-        return advice
-    locks = ','.join(missing)
-    return f'lock those that stand still, --lock "{locks}" (locked_joints:), or {advice}'
+    return lock_or(missing, joints, 'those that stand still', advice)
 
 
 def _check_one_robot(channels: Sequence[Channel], joints: Sequence[str]) -> None:
     """Raise RecordingError where ``channels`` of several namespaces place the joints elsewhere."""
     first = channels[0]
-    for other in channels[1:]:
-        if other.topic.rpartition('/')[0] == first.topic.rpartition('/')[0]:
+    for channel in channels[1:]:
+        if channel.topic.rpartition('/')[0] == first.topic.rpartition('/')[0]:
             continue
         stamps = np.percentile(first.stamp_ns, np.linspace(5.0, 95.0, 50))
-        distance = np.abs(_positions(first, joints, stamps) - _positions(other, joints, stamps))
+        distance = np.abs(_positions(first, joints, stamps) - _positions(channel, joints, stamps))
         if not np.nanmax(np.nanmedian(distance, axis=0)) < SAME_PLACE:
             raise RecordingError(
                 'the joint states of several robots have these joints',
-                found=f'{first.topic}, {other.topic}',
+                found=f'{first.topic}, {channel.topic}',
                 expected='those of one',
                 do='say which in joint_states_topic:',
             )
