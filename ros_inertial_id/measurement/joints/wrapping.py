@@ -1,6 +1,4 @@
-"""
-Wrapping: positions that a driver reports within one turn go on where they wrapped.
-"""
+"""Wrapping: positions that a driver reports within one turn go on where they wrapped."""
 
 from dataclasses import dataclass, replace
 from typing import Sequence
