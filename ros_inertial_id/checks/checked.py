@@ -69,7 +69,7 @@ def without_bad(recording: Recording, findings: Sequence[Finding]) -> tuple[Reco
         if channel.type == JOINT_STATE and concerned:
             channels[topic], lost = _without(channel, masked, recording.origin_ns())
             lost_shares.append(lost)
-    return replace(recording, channels=channels), max(lost_shares)
+    return recording.without_samples(channels), max(lost_shares)
 
 
 def _without(channel: Channel, masked: Sequence[Finding], origin: int) -> tuple[Channel, float]:

@@ -14,10 +14,11 @@ import numpy as np
 from .finding import Finding, Window
 from .finding_kinds import found
 from ..dynamics.robot_model import RobotModel
-from ..measurement.joints.channels import BROKEN, carries, groups, whole
+from ..measurement.joints.channels import BROKEN, groups, without_incomplete
 from ..measurement.joints.drives import joint_side
 from ..measurement.joints.kinematic_state import AT_REST, SignalOptions
 from ..measurement.joints.observation import motion_and_efforts
+from ..measurement.joints.sources import joint_sources
 from ..measurement.recording import Channel, page_out, Recording
 
 JOINT_PIECE = 100_000  # messages of joints that are looked at together
@@ -116,7 +117,9 @@ def raw_signals(
     RecordingError where no topic carries the positions.
     """
     motion, force = motion_and_efforts(recording, robot.joint_names, options, robot.effort)
-    messages = _JointMessages(motion, force, robot, options, recording.origin_ns())
+    sources = joint_sources(recording, robot.joint_names, options)
+    with_velocity = frozenset(sources.velocity)
+    messages = _JointMessages(motion, force, robot, options, recording.origin_ns(), with_velocity)
     for joints in groups(motion, robot.joint_names):
         for first in range(0, len(motion), JOINT_PIECE):
             page_out()
@@ -129,7 +132,7 @@ class _JointMessages:
     The messages of the joints of a ``robot``.
 
     motion : JointState Channel of the positions; force : of the efforts, None without any
-    origin : zero of time [ns]
+    origin : zero of time [ns]; with_velocity : joints whose velocity is recorded
     """
 
     motion: Channel
@@ -137,16 +140,18 @@ class _JointMessages:
     robot: RobotModel
     options: SignalOptions
     origin: int
+    with_velocity: frozenset[str]
 
     def signals(self, joints: Sequence[str], first: int) -> RawSignals:
         """Return the RawSignals of ``joints`` in the piece from message ``first`` on."""
         columns = _columns(self.robot.joint_names, joints)
         piece = self.motion.rows(slice(first, first + JOINT_PIECE))
         motion = joint_side(piece, self.robot.joint_names, self.options)
-        driven = whole(motion, joints, BROKEN)  # by the driver, without bare copies of positions
+        # By the driver, without bare copies of positions.
+        driven = without_incomplete(motion, joints, BROKEN)
         broken = not_finite(motion, joints, self.origin)
         velocity = effort = None
-        if carries(self.motion, 'velocity', joints):
+        if self.with_velocity.issuperset(joints):
             velocity = _quantity(driven, 'velocity', joints, self.origin)
         same_topic = self.force is self.motion
         if same_topic:
@@ -204,7 +209,7 @@ def not_finite(channel: Channel, joints: Sequence[str], origin: int) -> list[Fin
         partly = lacking.any(axis=0) & present.any(axis=0)
         for broken, alike in columns_alike(lacking, columns[partly[columns]]):
             kind = f'{name} not finite'
-            if len(whole(channel, joints, BROKEN)) == len(channel):
+            if len(without_incomplete(channel, joints, BROKEN)) == len(channel):
                 kind = f'{name} not finite too often'  # nothing is left out
             out.append(
                 found(

@@ -11,20 +11,22 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from . import signals
-from .joints.channels import Unwrapper
+from .joints.channels import columns_of
 from .joints.drives import DriveOptions, joint_side
 from .joints.kinematic_state import JointSpaceState
-from .joints.live_clock import endpoint_kernels, LiveClock
+from .joints.live_clock import endpoint_kernels, joined_rows, LiveClock
+from .joints.wrapping import Unwrapper
 from .recording import Channel
-from .sampling import LONGEST_GAP, NEAR, PERIODS
+from .sampling import LONGEST_GAP, NEAR_STAMPS, PERIODS
 from ..errors import RecordingError
 
-WARM_UP = 50  # samples from which the period of the clock is read
+FIRST_SAMPLES = 50  # from which the period of the clock is read
 CUBIC = 4  # samples by which it is interpolated
-OTHERS = np.array([[j for j in range(CUBIC) if j != i] for i in range(CUBIC)])
-SPARE = 3  # ticks around what a filter needs: stamps fall between ticks
+OTHERS = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])  # of the samples of a cubic
+SPARE_TICKS = 3  # around what a filter needs: stamps fall between ticks
 FITTED = 1.0  # periods of the cutoff that the causal cubic is fitted to
 REFERENCE = 0.1  # [s] lag with which its noise is compared
+QUANTITIES = 'position', 'velocity', 'effort'
 
 
 class Window:
@@ -40,7 +42,9 @@ class Window:
         Return False when time ran backwards or stood for longer than the ``longest`` pause [s]:
         the window was begun anew.
         """
-        last = self.t[-1] if len(self.t) else np.nextafter(t[0], -np.inf)
+        last = np.nextafter(t[0], -np.inf)
+        if len(self.t):
+            last = self.t[-1]
         steps = np.diff(np.concatenate([[last], t]))
         if not steps.all():
             new = steps != 0.0
@@ -50,7 +54,7 @@ class Window:
             t, rows = t[jumps[-1] :], rows[jumps[-1] :]
             self.t, self.rows = np.empty(0), rows[:0]
         self.t = np.concatenate([self.t, t])
-        self.rows = np.concatenate([self.rows, rows]) if self.rows.size else rows
+        self.rows = joined_rows(self.rows, rows)
         return not jumps.size
 
     def forget(self, before: float) -> None:
@@ -72,14 +76,18 @@ class Window:
         steps = stamps[:, 1:] - stamps[:, :-1]
         least = steps.min(axis=1)
         middle = steps.sum(axis=1) - least - steps.max(axis=1)  # of three, faster than median
-        lone = (least < NEAR * middle) | ~np.isfinite(out).all(axis=1)
-        if lone.any():  # beside one that is not there, or stamped as another: by the two around
-            places = np.clip(after[lone], 1, len(self.t) - 1)
-            low, high = self.t[places - 1], self.t[places]
-            share = ((t[lone] - low) / (high - low))[:, None]
-            out[lone] = (1.0 - share) * self.rows[places - 1] + share * self.rows[places]
+        lone = (least < NEAR_STAMPS * middle) | ~np.isfinite(out).all(axis=1)
+        if lone.any():  # beside one that is not there, or stamped as another
+            out[lone] = self._between_two(t[lone], after[lone])
         out[(t < self.t[0]) | (t > self.t[-1])] = np.nan
         return out
+
+    def _between_two(self, t: np.ndarray, after: np.ndarray) -> np.ndarray:
+        """Return rows (M, k) at times t (M,) [s] by the samples before and ``after`` (M,)."""
+        after = np.clip(after, 1, len(self.t) - 1)
+        low, high = self.t[after - 1], self.t[after]
+        share = ((t - low) / (high - low))[:, None]
+        return (1.0 - share) * self.rows[after - 1] + share * self.rows[after]
 
 
 class LiveMotion:
@@ -145,7 +153,9 @@ class LiveMotion:
 
     def move(self, t: np.ndarray, q: np.ndarray, v: np.ndarray | None = None) -> None:
         """Add samples of the motion: q, v (N, n) at t (N,) [s]; v only where it is measured."""
-        rows = np.hstack([q, v]) if v is not None and self.measured_velocity else np.asarray(q)
+        rows = np.asarray(q)
+        if v is not None and self.measured_velocity:
+            rows = np.hstack([q, v])
         longest = max(LONGEST_GAP, PERIODS * self._period)
         before = self._motion
         if len(t) and not before.add(t, rows, longest):
@@ -153,10 +163,10 @@ class LiveMotion:
             self._reset()
             self._motion = before
 
-    def load(self, place: int, t: np.ndarray, values: np.ndarray) -> None:
-        """Add a sensor's loads, ``values`` (N, k) at t (N,) [s]; several in order of ``place``."""
+    def load(self, sensor: int, t: np.ndarray, values: np.ndarray) -> None:
+        """Add the loads ``values`` (N, k) at t (N,) [s] of a ``sensor``, by its number."""
         if len(t):
-            self._loads.setdefault(place, Window()).add(t, values, LONGEST_GAP)
+            self._loads.setdefault(sensor, Window()).add(t, values, LONGEST_GAP)
 
     def take(self) -> tuple[np.ndarray, Any] | None:
         """
@@ -169,15 +179,12 @@ class LiveMotion:
         clock = self._clock or self._begin(t)
         if clock is None:
             return None
-        newest = float(t[-1])
-        received = [w.t[-1] - self._shift for w in self._loads.values() if len(w.t)]
-        # Loads that are late by a gap are not waited for.
-        until = min((x for x in received if newest - LONGEST_GAP < x < newest), default=newest)
+        until = self._received_until(float(t[-1]))
         # The last tick lies before a sample, so that no motion is continued beyond what is known.
         ticks = clock.times(clock.moved, clock.ticks(until - self._period))
         if len(ticks):
             clock.move(self._motion.at(ticks))
-        margin = (clock.ahead + clock.half + SPARE) * self._period
+        margin = (clock.ahead + clock.half + SPARE_TICKS) * self._period
         stamps = t[(t > self._done) & (t <= until - margin)]
         if not len(stamps):
             return None
@@ -191,8 +198,19 @@ class LiveMotion:
             window.forget(before + self._shift - LONGEST_GAP)
         return stamps, self._state(stamps, clock.state(first, last))
 
+    def _received_until(self, newest: float) -> float:
+        """Return until when [s] motion and loads are there; ``newest`` : stamp of the motion."""
+        until = newest
+        for window in self._loads.values():
+            if not len(window.t):
+                continue
+            received = window.t[-1] - self._shift
+            if newest - LONGEST_GAP < received:  # those late by a gap are not waited for
+                until = min(until, received)
+        return until
+
     def _state(self, stamps: np.ndarray, state: JointSpaceState) -> Any:
-        """Return what the method needs around ``stamps`` of the ``state`` of the joints."""
+        """Return the State of the method around ``stamps``, by the ``state`` of the joints."""
         return state
 
     def _torques(self, t):
@@ -203,30 +221,38 @@ class LiveMotion:
 
     def _begin(self, t):
         """Return a clock under the first samples, with a filter that the lag allows, or None."""
-        if len(t) < WARM_UP or t[-1] - t[0] < LONGEST_GAP:  # a burst of a late driver is no rate
+        if (
+            len(t) < FIRST_SAMPLES or t[-1] - t[0] < LONGEST_GAP
+        ):  # a burst of a late driver is no rate
             return None
         steps = np.diff(t)
-        self._period = float(np.median(steps[steps > NEAR * steps.mean()]))
+        self._period = float(np.median(steps[steps > NEAR_STAMPS * steps.mean()]))
         causal = self.lag == 0.0
-        kernels = self._kernels(REFERENCE if causal else self.lag)
-        kernel = kernels[0]
         if causal:
-            samples = 2 * max(int(FITTED / self._cutoff / self._period / 2), 3) + 1
-            symmetric, kernel = kernels, np.ones(1)
-            kernels = endpoint_kernels(self._period, samples)
-            order = 1 if self.measured_velocity else 2
-            self.acceleration_noise_factor = float(
-                np.linalg.norm(kernels[order]) / np.linalg.norm(symmetric[order])
-            )
-        clock = self._clock = LiveClock(
-            t[0], self._period, kernels, kernel, self.measured_velocity, causal
-        )
-        self._done = t[0] + (clock.past + clock.half + SPARE) * self._period
+            kernels, kernel = self._causal_kernels(), np.ones(1)
+        else:
+            kernels = self._kernels(self.lag)
+            kernel = kernels[0]
+        clock = LiveClock(t[0], self._period, kernels, kernel, self.measured_velocity, causal)
+        self._clock = clock
+        self._done = t[0] + (clock.past + clock.half + SPARE_TICKS) * self._period
         return clock
+
+    def _causal_kernels(self):
+        """Return the kernels of motion and derivatives by the past alone; note their noise."""
+        samples = 2 * max(int(FITTED / self._cutoff / self._period / 2), 3) + 1
+        kernels = endpoint_kernels(self._period, samples)
+        symmetric = self._kernels(REFERENCE)
+        acceleration = 2
+        if self.measured_velocity:
+            acceleration = 1
+        noise, reference = kernels[acceleration], symmetric[acceleration]
+        self.acceleration_noise_factor = float(np.linalg.norm(noise) / np.linalg.norm(reference))
+        return kernels
 
     def _kernels(self, lag):
         """Return the kernels of motion and derivatives that a lag [s] allows."""
-        samples = int(lag / self._period - SPARE - 1)
+        samples = int(lag / self._period - SPARE_TICKS - 1)
         stencil = min(max(samples // 12, 1), signals.STENCIL)
         half = max((samples - 2 * stencil) // 2, 1)
         kernel = signals.zero_phase_kernel(self._period, self._cutoff, (half - 0.5) * self._period)
@@ -237,31 +263,33 @@ def listen_to_joints(
     live: LiveMotion, topic: str, joints: Sequence[str], drives: DriveOptions
 ) -> None:
     """Let ``live`` take the motion of ``joints``, behind ``drives``, from a ``topic``."""
-    unwrap, own = Unwrapper(joints), OwnMessages(joints)
-    needed = ('position', 'velocity') if live.measured_velocity else ('position',)
+    unwrap, driver = Unwrapper(joints), DriverMessages(joints)
+    needed: tuple[str, ...] = ('position',)
+    if live.measured_velocity:
+        needed = ('position', 'velocity')
 
-    def take(channel):
-        rows, values = own(joint_side(unwrap(channel), joints, drives))
+    def take(channel: Channel) -> None:
+        rows, values = driver(joint_side(unwrap(channel), joints, drives))
         live.move(live.seconds(channel.stamp_ns[rows]), values['position'], values['velocity'])
-        own.refuse_without(needed, topic)
+        driver.refuse_without(needed, topic)
 
     live.listen(topic, take)
 
 
 def listen_to_efforts(live: LiveMotion, topic: str, joints: Sequence[str]) -> None:
     """Let ``live`` take the efforts of ``joints`` from the joint states on a ``topic``."""
-    own = OwnMessages(joints)
+    driver = DriverMessages(joints)
 
-    def take(channel):
-        rows, values = own(channel)
-        if 'effort' in own.fields:
+    def take(channel: Channel) -> None:
+        rows, values = driver(channel)
+        if 'effort' in driver.fields:
             live.load(0, live.seconds(channel.stamp_ns[rows]), values['effort'])
-        own.refuse_without(('effort',), topic)
+        driver.refuse_without(('effort',), topic)
 
     live.listen(topic, take)
 
 
-class OwnMessages:
+class DriverMessages:
     """
     The messages of the driver of ``joints`` on its topic: those that carry all its ``fields``.
 
@@ -273,21 +301,25 @@ class OwnMessages:
 
     def __call__(self, channel: Channel) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Return (rows (M,), {name: (M, n)}) of the driver's messages in a JointState Channel."""
-        names = 'position', 'velocity', 'effort'
-        if (
-            len(channel)
-            and channel.names == self._joints
-            and len(channel.fields) == len(names)
-            and all(np.isfinite(x).all() for x in channel.fields.values())
-        ):
-            self._any, self.fields = True, set(names)  # as most are: nothing to pick
+        if self._is_complete(channel):  # as most are: nothing to pick
+            self._any, self.fields = True, set(QUANTITIES)
             return np.arange(len(channel)), dict(channel.fields)
-        rows, values = carried(channel, self._joints, names)
-        whole = {name: np.isfinite(x).all(1) for name, x in values.items()}
+        rows, values = carried(channel, self._joints, QUANTITIES)
+        complete = {name: np.isfinite(x).all(1) for name, x in values.items()}
         self._any |= len(rows) > 0
-        self.fields |= {name for name, x in whole.items() if x.any()}
-        good = np.all([whole[name] for name in sorted(self.fields)] or [rows < 0], axis=0)
+        self.fields |= {name for name, x in complete.items() if x.any()}
+        good = np.full(len(rows), bool(self.fields))
+        for name in self.fields:
+            good &= complete[name]
         return rows[good], {name: x[good] for name, x in values.items()}
+
+    def _is_complete(self, channel: Channel) -> bool:
+        """Return whether all messages carry all quantities of the joints and of no others."""
+        if not len(channel) or channel.names != self._joints:
+            return False
+        if len(channel.fields) != len(QUANTITIES):
+            return False
+        return all(np.isfinite(x).all() for x in channel.fields.values())
 
     def refuse_without(self, needed: Sequence[str], topic: str) -> None:
         """Raise RecordingError where messages came, and none carried what is ``needed``."""
@@ -307,16 +339,18 @@ def carried(
     names : of fields wanted; RecordingError when the topic has some of the joints, not all
     """
     missing = [joint for joint in joints if joint not in channel.names]
-    if missing and len(missing) < len(joints):
+    if len(missing) == len(joints):
+        return np.empty(0, int), {name: np.empty((0, len(joints))) for name in names}
+    if missing:
         raise RecordingError(
             f'{channel.topic.lstrip("/")} lack joints', expected=missing, exists=channel.names
         )
-    if missing:
-        return np.empty(0, int), {name: np.empty((0, len(joints))) for name in names}
-    columns = [channel.names.index(joint) for joint in joints]
+    columns = columns_of(channel, joints)
     values = {name: x[:, columns] for name, x in channel.fields.items()}
-    rows = np.flatnonzero(np.any([np.isfinite(x).any(1) for x in values.values()], axis=0))
-    return rows, {
-        name: values[name][rows] if name in values else np.full((len(rows), len(joints)), np.nan)
-        for name in names
-    }
+    some = np.any([np.isfinite(x).any(1) for x in values.values()], axis=0)
+    rows = np.flatnonzero(some)
+    lacking = np.full((len(rows), len(joints)), np.nan)
+    wanted = {name: lacking for name in names}
+    for name in values.keys() & wanted.keys():
+        wanted[name] = values[name][rows]
+    return rows, wanted

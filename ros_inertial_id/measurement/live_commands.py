@@ -85,7 +85,7 @@ class LiveCommands:
 
 
 def _newest(stamps, t):
-    """Return which of ``stamps`` (n,) is the newest at times ``t`` [s], else the first."""
+    """Return the number of the newest of ``stamps`` (n,) at times ``t`` [s], else of the first."""
     return (np.searchsorted(stamps, t, side='right') - 1).clip(0)
 
 

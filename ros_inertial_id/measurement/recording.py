@@ -7,6 +7,7 @@ temporary files (TMPDIR), which go when nobody holds them any more, and when the
 """
 
 from dataclasses import dataclass, field, replace
+from itertools import chain
 import math
 import mmap
 import os
@@ -21,6 +22,7 @@ from ..errors import RecordingError
 
 TF = 'tf2_msgs/msg/TFMessage'
 LARGE = 1 << 22  # bytes of an array that is not kept in memory
+STREAM_SHARE = 50  # a topic with this part of the fullest one's samples, or less, is no stream
 _mapped: 'weakref.WeakSet[mmap.mmap]' = weakref.WeakSet()
 
 
@@ -135,6 +137,7 @@ class Recording:
         damage (lines), left_out (topic -> how many messages and why)
     periods : YAML text of the player: period_s, bounds_ns where its periods begin and end; or ''
     effort_kind : of the efforts (joints/drives.py), where an import knows it; or ''
+    decided : what was decided about it, by what was asked (joints/sources.py)
     """
 
     channels: Mapping[str, Channel]
@@ -144,10 +147,11 @@ class Recording:
     periods: str = ''
     descriptions: Mapping[str, str] = field(default_factory=dict)
     effort_kind: str = ''
+    decided: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def __repr__(self) -> str:
-        own = ', '.join(f'{topic}: {kind}' for topic, kind in self.types().items())
-        return f'Recording({self.provenance.get("path", "")!r}, {own or "no topics"})'
+        topics = ', '.join(f'{topic}: {kind}' for topic, kind in self.types().items())
+        return f'Recording({self.provenance.get("path", "")!r}, {topics or "no topics"})'
 
     def __reduce__(self):
         return Recording, (
@@ -179,19 +183,30 @@ class Recording:
 
         Raises RecordingError where there is no sample.
         """
-        types = self.types()
-        flat = [self.channels[topic] for topic, kind in types.items() if kind != TF]
-        streams = [c for c in flat if len(c)] or [c for c in self.channels.values() if len(c)]
+        streams = self._streams()
         if not streams:
-            raise RecordingError(
-                f'{self.provenance.get("path", "recording")} holds no samples',
-                exists=(*self.channels, *self.unread()),
-                do=None
-                if not self.unread()
-                else 'these types cannot be read: publish sensor_msgs/JointState, or import a log',
-            )
+            raise self._no_samples()
         most = max(map(len, streams))
-        return int(min(c.stamp_ns.min() for c in streams if 50 * len(c) >= most))
+        full = [channel for channel in streams if STREAM_SHARE * len(channel) >= most]
+        return int(min(channel.stamp_ns.min() for channel in full))
+
+    def _streams(self) -> list[Channel]:
+        """Return the channels that have samples, tf only where there is nothing else."""
+        measured = [self.channels[topic] for topic, kind in self.types().items() if kind != TF]
+        with_samples = [channel for channel in measured if len(channel)]
+        if with_samples:
+            return with_samples
+        return [channel for channel in self.channels.values() if len(channel)]
+
+    def _no_samples(self) -> RecordingError:
+        do = None
+        if self.unread():
+            do = 'these types cannot be read: publish sensor_msgs/JointState, or import a log'
+        return RecordingError(
+            f'{self.provenance.get("path", "recording")} holds no samples',
+            exists=(*self.channels, *self.unread()),
+            do=do,
+        )
 
     def window(self, start_s: float | None = None, end_s: float | None = None) -> 'Recording':
         """
@@ -200,15 +215,18 @@ class Recording:
         None for the recording's own end; RecordingError where no sample is between them.
         """
         origin = self.origin_ns()
-        low = -np.inf if start_s is None else round(start_s * 1e9)
-        high = np.inf if end_s is None else round(end_s * 1e9)
+        low, high = -np.inf, np.inf
+        if start_s is not None:
+            low = round(start_s * 1e9)
+        if end_s is not None:
+            high = round(end_s * 1e9)
 
         def cut(topic: str) -> Channel:
             since = self.channels[topic].stamp_ns - origin
             return self.channels[topic].rows((since >= low) & (since <= high))
 
         channels = LazyChannels(self.types(), cut)
-        if not any(len(c) for c in channels.values()):
+        if not any(map(len, channels.values())):
             ends = [c.stamp_ns.max() for c in self.channels.values() if len(c)]
             raise RecordingError(
                 f'the window {start_s} to {end_s} s holds no samples',
@@ -216,6 +234,12 @@ class Recording:
             )
         provenance = dict(self.provenance, start_s=start_s, end_s=end_s)
         return replace(self, channels=channels, provenance=provenance)
+
+    def without_samples(self, channels: Mapping[str, Channel]) -> 'Recording':
+        """Return the Recording with ``channels`` that lack samples: what was decided stays."""
+        cleaned = replace(self, channels=channels)
+        cleaned.decided.update(self.decided)
+        return cleaned
 
     def of_type(self, type_name: str) -> dict[str, Channel]:
         """Return the channels of a ROS type, by topic."""
@@ -230,39 +254,58 @@ def joined(parts: Sequence[Channel]) -> Channel:
     """Return one Channel of ``parts`` of one topic; NaN where one lacks a name or field."""
     if len(parts) == 1:
         return parts[0]
-    names = tuple(dict.fromkeys(name for part in parts for name in part.names))
-    ends = np.cumsum([0, *map(len, parts)]).tolist()
-    stamp, received = (
-        np.concatenate([getattr(part, name) for part in parts], out=empty((ends[-1],), np.int64))
-        for name in ('stamp_ns', 'received_ns')
-    )
-    fields = {}
-    for key in dict.fromkeys(key for part in parts for key in part.fields):
-        present = [part.fields[key] for part in parts if key in part.fields]
-        shape = present[0].shape[1:]
-        if shape:
-            shape = (len(names) or max(x.shape[1] for x in present), *shape[1:])
-        values = fields[key] = empty((ends[-1], *shape), present[0].dtype)
-        if len(present) < len(parts) or any(x.shape[1:] != shape for x in present):
-            values[...] = np.nan
-        for part, start, end in zip(parts, ends, ends[1:]):
-            if key in part.fields:
-                page_out()
-                target, own = values[start:end], part.fields[key]
-                if (
-                    own.ndim > 1
-                    and part.names
-                    and (part.names != names or own.shape != (target.shape))
-                ):
-                    target[:, [names.index(name) for name in part.names]] = own
-                elif own.ndim > 1:
-                    target[:, : own.shape[1]] = own
-                else:
-                    target[...] = own
-    frame = next((part.frame_id for part in parts if part.frame_id), '')
+    names = tuple(dict.fromkeys(chain.from_iterable(part.names for part in parts)))
+    keys = dict.fromkeys(chain.from_iterable(part.fields for part in parts))
+    frames = [part.frame_id for part in parts if part.frame_id]
     return replace(
-        parts[0], stamp_ns=stamp, received_ns=received, fields=fields, names=names, frame_id=frame
+        parts[0],
+        stamp_ns=_concatenated([part.stamp_ns for part in parts]),
+        received_ns=_concatenated([part.received_ns for part in parts]),
+        fields={key: _joined_field(key, parts, names) for key in keys},
+        names=names,
+        frame_id=''.join(frames[:1]),
     )
+
+
+def _concatenated(stamps: Sequence[np.ndarray]) -> np.ndarray:
+    """Return ``stamps`` of several parts [ns] one after the other."""
+    return np.concatenate(stamps, out=empty((sum(map(len, stamps)),), np.int64))
+
+
+def _joined_field(key: str, parts: Sequence[Channel], names: tuple[str, ...]) -> np.ndarray:
+    """Return the field ``key`` of all ``parts``, its axis 1 labelled by ``names`` if there are."""
+    with_field = [part.fields[key] for part in parts if key in part.fields]
+    shape = with_field[0].shape[1:]
+    if shape:
+        columns = len(names) or max(values.shape[1] for values in with_field)
+        shape = (columns, *shape[1:])
+    field_values = empty((sum(map(len, parts)), *shape), with_field[0].dtype)
+    if len(with_field) < len(parts) or any(values.shape[1:] != shape for values in with_field):
+        field_values[...] = np.nan
+    start = 0
+    for part in parts:
+        rows = field_values[start : start + len(part)]
+        start += len(part)
+        if key in part.fields:
+            page_out()
+            _put(part.fields[key], part.names, rows, names)
+    return field_values
+
+
+def _put(
+    values: np.ndarray, labels: tuple[str, ...], rows: np.ndarray, names: tuple[str, ...]
+) -> None:
+    """
+    Write ``values`` (N, ...) of a part into ``rows`` (N, ...) of the Channel of all parts.
+
+    labels, names : of axis 1 of ``values`` and of ``rows``, none for what has no labels
+    """
+    if values.ndim == 1:
+        rows[...] = values
+    elif not labels or (labels == names and values.shape == rows.shape):
+        rows[:, : values.shape[1]] = values
+    else:
+        rows[:, [names.index(label) for label in labels]] = values
 
 
 def nothing_left() -> RecordingError:

@@ -18,16 +18,20 @@ from ..lapack import lapack
 
 LONGEST_GAP = 0.05  # [s]: a motion at 5 Hz is still followed in between
 PERIODS = 10  # ... and of a slow series, so many of its own periods
-REACH = 24  # samples: 0.27^24 of a sample is left in the spline so far away
-SAME = 1e-6  # periods between a stamp and where a value is wanted
-NEAR = 0.25  # periods: samples stamped closer count as one, or their noise has no bounds
+SPLINE_REACH = 24  # samples: 0.27^24 of a sample is left in the spline so far away
+SAME_STAMP = 1e-6  # periods between a stamp and where a value is wanted
+NEAR_STAMPS = 0.25  # periods: samples stamped closer count as one, or their noise has no bounds
 TOGETHER = 16  # rows of sums of products: more cost products with zero, fewer calls
-BLOCK = 8  # kernels that one transform holds at least: longer ones cost memory, shorter ones time
+KERNELS_AT_ONCE = (
+    8  # that one transform holds at least: longer ones cost memory, shorter ones time
+)
 
 
 def longest_gap(steps: np.ndarray) -> float:
     """Return the time [s] that a series with ``steps`` (n,) [s] between stamps may be silent."""
-    return max(LONGEST_GAP, PERIODS * float(np.median(steps))) if len(steps) else 0.0
+    if not len(steps):
+        return 0.0
+    return max(LONGEST_GAP, PERIODS * float(np.median(steps)))
 
 
 def interpolate(stamps: np.ndarray, values: np.ndarray, t: np.ndarray) -> np.ndarray:
@@ -39,8 +43,8 @@ def interpolate(stamps: np.ndarray, values: np.ndarray, t: np.ndarray) -> np.nda
     """
     if not len(t):
         return np.empty((0, values.shape[1]))
-    low = max(0, int(np.searchsorted(stamps, t[0])) - REACH)
-    high = int(np.searchsorted(stamps, t[-1])) + REACH
+    low = max(0, int(np.searchsorted(stamps, t[0])) - SPLINE_REACH)
+    high = int(np.searchsorted(stamps, t[-1])) + SPLINE_REACH
     at, x = stamps[low:high], values[low:high]
     steps = np.diff(at)
     if steps.max(initial=0.0) > LONGEST_GAP:
@@ -52,8 +56,8 @@ def interpolate(stamps: np.ndarray, values: np.ndarray, t: np.ndarray) -> np.nda
     at, x, step = _apart(at, x)
     if len(at) < 2:
         return np.repeat(x, len(t), axis=0)
-    here = slice(int(np.searchsorted(at, t[0] - SAME * step)), None)
-    if len(at[here]) >= len(t) and np.abs(at[here][: len(t)] - t).max() < SAME * step:
+    here = slice(int(np.searchsorted(at, t[0] - SAME_STAMP * step)), None)
+    if len(at[here]) >= len(t) and np.abs(at[here][: len(t)] - t).max() < SAME_STAMP * step:
         return x[here][: len(t)].copy()  # stamped where they are wanted
     t = np.clip(t, at[0] - step, at[-1] + step)  # further outside a cubic would run away
     return _spline(at, x, t)
@@ -102,14 +106,18 @@ def held(stamps: np.ndarray, values: np.ndarray, t: np.ndarray, period: float) -
 def _apart(t, x):
     """Return stamps (m,), values (m, k), those too near as one, their mean; the usual step."""
     steps = np.diff(t)
-    step = np.median(steps) if len(steps) else 0.0
-    near = (steps <= NEAR * step) | (steps <= 0.0)
+    step = 0.0
+    if len(steps):
+        step = np.median(steps)
+    near = (steps <= NEAR_STAMPS * step) | (steps <= 0.0)
     if not near.any():
         return t, x, step
     first = np.flatnonzero(np.r_[True, ~near])
     count = np.diff(np.r_[first, len(t)])
     t, x = np.add.reduceat(t, first) / count, np.add.reduceat(x, first) / count[:, None]
-    return t, x, np.median(np.diff(t)) if len(t) > 1 else step
+    if len(t) > 1:
+        step = np.median(np.diff(t))
+    return t, x, step
 
 
 def fast_size(least: int) -> int:
@@ -125,7 +133,7 @@ def convolve_inside(x: np.ndarray, kernel: np.ndarray) -> np.ndarray:
     x : (N, k); kernel : (K,), N >= K.  Overlap-save (Oppenheim and Schafer 2010, 8.7).
     """
     K = len(kernel)
-    size = fast_size(min(len(x), max(BLOCK * K, 4096)))
+    size = fast_size(min(len(x), max(KERNELS_AT_ONCE * K, 4096)))
     response, step = fft.rfft(kernel, size)[:, None], size - K + 1
     out = np.empty((len(x) - K + 1, x.shape[1]))
     for start in range(0, len(out), step):

@@ -18,7 +18,7 @@ from ..errors import ConfigError, RecordingError
 
 FILTER_ORDER = 4
 STENCIL = 6  # half width of the difference stencil: order 12, exact far above any cutoff
-FEW = 400  # samples of a kernel per row wanted, below which sums of products cost less than FFT
+SHORT_KERNEL = 400  # samples per row wanted, below which sums of products cost less than FFT
 WIDEST = 1_000_000  # samples on each side of a kernel: more than any recording shows
 FORGOTTEN = 1e-6  # the kernel ends where its envelope falls below this share of its peak: what is
 # cut off bends the passband by as much, and a turn of a joint by that is below any encoder's noise
@@ -26,7 +26,7 @@ HIGHEST = 0.25  # cutoff that is chosen, as a share of the sampling rate
 SHOWN = 1e-4  # of the power of velocities: a hundredth of the speed is motion and no noise
 NOTICED = 1e-2  # of the power of a joint's velocities: a tenth of its speed
 NEIGHBOURS = 5  # windows: a moment is in two of them, and so no median
-ALIKE = 3.0  # in power: measured velocities and differences of positions of one motion
+SAME_POWER = 3.0  # times: measured velocities and differences of positions of one motion
 FALLEN = 10.0  # in power: chance alone differs less between bands of a few lines
 
 
@@ -47,10 +47,26 @@ class Clock:
     missing: int
     gaps: int
 
+    @property
+    def ticks(self) -> int:
+        """Return the number of samples in the segments."""
+        return sum(count for _, count in self.segments)
+
+    @property
+    def seconds(self) -> float:
+        """Return the duration of the segments [s]."""
+        return self.ticks * self.period
+
+    @property
+    def end(self) -> float:
+        """Return when the last segment ends [s]."""
+        start, count = self.segments[-1]
+        return start + count * self.period
+
     def without_short(self, least: int, topic: str) -> 'Clock':
         """Return it without stretches below ``least`` samples; RecordingError if none is left."""
-        kept = tuple(s for s in self.segments if s[1] >= least)
-        if not kept:
+        long_enough = tuple(s for s in self.segments if s[1] >= least)
+        if not long_enough:
             longest = max(count for _, count in self.segments) * self.period
             raise RecordingError(
                 f'{topic} is too short',
@@ -58,11 +74,11 @@ class Clock:
                 expected=f'at least {least * self.period:.3f} s to filter it',
                 do='record longer, or raise cutoff:',
             )
-        return replace(self, segments=kept)
+        return replace(self, segments=long_enough)
 
 
 def longest_part(t: np.ndarray) -> str:
-    """Return how to cut out the longest part of stamps t (N,) [s] that run forwards, in words."""
+    """Return advice to cut out the longest part of stamps t (N,) [s] that run forwards."""
     ends = np.r_[0, np.flatnonzero(np.diff(t) < 0) + 1, len(t)]
     k = int(np.argmax(np.diff(ends)))
     start, end = t[ends[k]], t[ends[k + 1] - 1]
@@ -147,7 +163,7 @@ def half_kernel(period: float, cutoff: float) -> int:
 
 
 def least_samples(half: int) -> int:
-    """Return how many samples a stretch has at least for a kernel of ``half`` on each side."""
+    """Return the samples that a segment needs for a kernel of ``half`` on each side."""
     return 2 * (2 * half // 3) + 4  # in its middle 1e-4 of the kernel reaches beyond its ends
 
 
@@ -159,7 +175,9 @@ def zero_phase_kernel(period: float, cutoff: float, half_width: float | None = N
     half_width : [s], where it is cut with a smooth taper (live: its lag), not where FORGOTTEN
     """
     natural = half_kernel(period, cutoff)
-    half = natural if half_width is None else int(np.ceil(half_width / period))
+    half = natural
+    if half_width is not None:
+        half = int(np.ceil(half_width / period))
     if not natural:  # nothing left to remove
         return np.ones(1)
     kernel = butterworth_kernel(period, cutoff, FILTER_ORDER, half)
@@ -184,10 +202,10 @@ def smooth(x: np.ndarray, kernel: np.ndarray, rows: slice = slice(None)) -> np.n
             found=f'{len(x)} samples',
             expected=f'at least {half + 2}',
         )
-    wide = _continued(x, half)
-    if len(kernel) < FEW * (rows.step or 1):
-        return convolve_at(wide, kernel, rows)
-    return convolve_inside(wide, kernel)[rows]
+    continued = _continued(x, half)
+    if len(kernel) < SHORT_KERNEL * (rows.step or 1):
+        return convolve_at(continued, kernel, rows)
+    return convolve_inside(continued, kernel)[rows]
 
 
 def white_noise(pieces: Iterable[np.ndarray], kernel: np.ndarray) -> np.ndarray:
@@ -273,7 +291,9 @@ def choose_cutoff(
     centres = np.array([np.sqrt(left * right) for left, right, _ in bands])
     usable = max(1, sum(left <= top for left, *_ in bands))
     if differences:
-        velocity = np.where(ALIKE * _band_powers(differences, period)[1] < velocity, 0.0, velocity)
+        velocity = np.where(
+            SAME_POWER * _band_powers(differences, period)[1] < velocity, 0.0, velocity
+        )
     moving = _bands_with_motion(bands, velocity, levels, usable)
     valleys = [
         _valley(level[:usable], count)
@@ -348,15 +368,15 @@ def _bands_with_motion(bands, velocity, levels, usable):
         fallen = FALLEN * density[first:, j] < density[first, j]
         if fallen.any() and density[first, j] > SHOWN * density.max():
             count[j] = first + np.argmax(fallen)
-    own = np.cumsum(velocity, axis=0)  # noise beyond a band says nothing of it
+    up_to_band = np.cumsum(velocity, axis=0)  # noise beyond a band says nothing of it
     for k, centre in enumerate(centres[: min(usable, len(centres) - 1)]):
         below = levels[np.searchsorted(centres, centre / 2.1) : max(1, k)]
         above = levels[k + 1 : max(k + 2, np.searchsorted(centres, 2.1 * centre))]
         flat = (levels[k] < FALLEN * below.min(axis=0)) & (below.max(axis=0) < FALLEN * levels[k])
         moves = (
             (levels[k] > FALLEN * above.min(axis=0))
-            & (velocity[k] > SHOWN * own[k].max())
-            & (~flat | (velocity[k] > NOTICED * own[k]))
+            & (velocity[k] > SHOWN * up_to_band[k].max())
+            & (~flat | (velocity[k] > NOTICED * up_to_band[k]))
         )
         count[moves] = k + 1
     return count

@@ -12,11 +12,11 @@ import time
 import numpy as np
 
 FAR = 0.5  # [s] between stamps of neighbours, at least, ...
-STEPS = 3.0  # ... and in steps of a topic that is slower than that
+FAR_STEPS = 3.0  # ... and in steps of a topic that is slower than that
 CONFIRMED = 3  # stamps in a row that are a clock set anew
 UNSTAMPED = 50  # messages in a row without a stamp that are a driver which does not stamp
 SECONDS = 2.0  # [s] of wall time by which a rate is known
-SLOW = 0.95  # share of a second that stamps advance in one, below which a stream falls behind
+KEEPS_UP = 0.95  # share of a second that stamps advance in one, below which a stream falls behind
 OLD = 0.1  # [s] by which the newest stamp has to be late for that
 OTHER = 300.0  # [s] between the clocks beyond which it is a recording that is played
 
@@ -43,37 +43,62 @@ class StreamClock:
         stamp_ns : in the order of their messages; 0 says that there is none
         Of those before time went back none is to be used.
         """
-        if self._last is None and len(stamp_ns):
+        if not len(stamp_ns):
+            return np.ones(0, dtype=bool), False
+        if self._last is None:
             self._last = int(stamp_ns[0])
-        steps = np.diff(stamp_ns, prepend=self._last or 0)
-        if self._last and not self._new and (np.abs(steps) <= 1e9 * self._far).all():
-            self._last = int(stamp_ns[-1]) if len(stamp_ns) else self._last
+        if self._all_near(stamp_ns):
+            self._last = int(stamp_ns[-1])
             return np.ones(len(stamp_ns), dtype=bool), False
-        begun, used = self.jumps, np.zeros(len(stamp_ns), dtype=bool)
+        jumps_before, used = self.jumps, np.zeros(len(stamp_ns), dtype=bool)
         for k, stamp in enumerate(stamp_ns.tolist()):
-            before = self.jumps
+            jumps = self.jumps
             used[k] = self._take(stamp)
-            if self.jumps > before:
+            if self.jumps > jumps:
                 used[:k] = False
-        return used, self.jumps > begun
+        return used, self.jumps > jumps_before
 
-    def _take(self, stamp):
-        last = self._last
-        self._unstamped = 0 if stamp else self._unstamped + 1
-        if self._unstamped > UNSTAMPED:
-            return True  # whoever reads it says so
-        if not last or (stamp and abs(stamp - last) <= 1e9 * self._far):
+    def _all_near(self, stamp_ns: np.ndarray) -> bool:
+        """Return whether ``stamp_ns`` (N,) go on from the last one, none of them in doubt."""
+        if not self._last or self._new:
+            return False
+        steps = np.diff(stamp_ns, prepend=self._last)
+        return bool((np.abs(steps) <= 1e9 * self._far).all())
+
+    def _take(self, stamp: int) -> bool:
+        """Return whether a ``stamp`` [ns] is to be used: of a neighbour, or a clock set anew."""
+        if not stamp:
+            return self._take_unstamped()
+        self._unstamped = 0
+        if not self._last or abs(stamp - self._last) <= 1e9 * self._far:
             self._last = stamp
             self._new.clear()
             return True
-        if stamp and self._new and stamp < self._new[-1]:
+        if self._new and stamp < self._new[-1]:
             self._new.clear()
-        self._new += [stamp] * (stamp != 0)
+        self._new.append(stamp)
         self.left_out += 1
         if len(self._new) < CONFIRMED:
             return False
+        self._set_anew(stamp, self._last)
+        return True
+
+    def _take_unstamped(self) -> bool:
+        """Return whether a message without a stamp is to be used."""
+        self._unstamped += 1
+        if self._unstamped > UNSTAMPED:
+            return True  # whoever reads it says so
+        if not self._last:
+            self._last = 0
+            self._new.clear()
+            return True
+        self.left_out += 1
+        return False
+
+    def _set_anew(self, stamp: int, last: int) -> None:
+        """Go on from a ``stamp`` of a clock that was set anew, after the ``last`` of before."""
         away, steps = (self._new[0] - last) * 1e-9, np.diff(self._new) * 1e-9
-        self._far = max(FAR, STEPS * float(steps.max()))
+        self._far = max(FAR, FAR_STEPS * float(steps.max()))
         self._last = stamp
         self._new.clear()
         self._looks.clear()
@@ -82,7 +107,6 @@ class StreamClock:
             self.jumps, self.jumped = self.jumps + 1, f'its clock went back by {-away:.3g} s'
         elif away > self._far:
             self.jumped = f'its stamps leapt ahead by {away:.3g} s'
-        return True
 
     def look(self, stamp: int, received_ns: int, count: int) -> None:
         """
@@ -103,21 +127,15 @@ class StreamClock:
             return ''
         walls, stamps, ahead, waited, counts = map(np.array, zip(*self._looks))
         wall, passed = walls[-1] - walls[0], stamps[-1] - stamps[0]
-        if (
-            wall < SECONDS
-            or not 0.0 < passed < SLOW * wall
-            or not -OTHER < ahead[-1] < -OLD
-            or ahead[-1] > ahead[0]
-        ):
+        is_measured = wall >= SECONDS and 0.0 < passed < KEEPS_UP * wall
+        is_late = -OTHER < ahead[-1] < -OLD and ahead[-1] <= ahead[0]
+        if not (is_measured and is_late):
             return ''
-        achieved = counts[1:].sum() / wall
-        asked = counts[1:].sum() / passed
-        who = (
-            'this node reads too slowly: give its computer less to do'
-            if waited[-1] > 0.5 * -ahead[-1]
-            else 'its driver is too slow for its rate: lower it, or give its computer less to do'
-        )
+        messages = counts[1:].sum()
+        reason = 'its driver is too slow for its rate: lower it, or give its computer less to do'
+        if waited[-1] > 0.5 * -ahead[-1]:
+            reason = 'this node reads too slowly: give its computer less to do'
         return (
-            f'{asked:.0f} Hz by the stamps, {achieved:.0f} Hz arrive, {-ahead[-1]:.2f} s old '
-            f'and later and later; {who}'
+            f'{messages / passed:.0f} Hz by the stamps, {messages / wall:.0f} Hz arrive, '
+            f'{-ahead[-1]:.2f} s old and later and later; {reason}'
         )

@@ -58,9 +58,9 @@ class Summary:
     def of(cls, entry: Mapping[str, Any]) -> 'Summary':
         """Return the Summary that was written as ``entry``."""
         names = {f.name for f in fields(cls)} - {DETAILS}
-        known = {name: value for name, value in entry.items() if name in names}
+        of_fields = {name: value for name, value in entry.items() if name in names}
         details = {name: value for name, value in entry.items() if name not in names}
-        return cls(**known, details=details)
+        return cls(**of_fields, details=details)
 
     def entry(self) -> dict[str, Any]:
         """Return the plain dict of a model file: what is known, and ``details`` beside it."""

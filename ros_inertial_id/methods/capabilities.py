@@ -14,6 +14,7 @@ import numpy as np
 from .contract import LiveSource, Method, OptionsT, Predictor, RobotT
 from ..dynamics.inertial_parameters import Parameter
 from ..measurement.joints.kinematic_state import JointSpaceObservation, JointSpaceState
+from ..measurement.joints.observation import at_one_cutoff
 from ..measurement.summary import Summary
 from ..options import option
 
@@ -74,9 +75,21 @@ class JointTorques(Method[RobotT, JointSpaceState, JointSpaceObservation, Option
     recordings at once are the same for all of them.  Robots are RobotModels.
     """
 
-    @abstractmethod
-    def chooses_laws(self, options: OptionsT) -> bool:
-        """Return whether the ``options`` leave it to the data which friction laws there are."""
+    def finds_time_offset(self, options: Any) -> bool:
+        """Return whether the ``options`` ask for how late efforts are."""
+        return bool(options.find_time_offset)
+
+    def aligned_joints(self, robot: RobotT) -> int:
+        """Return how many joints a ``robot`` has: a late effort shifts the rows of each."""
+        return len(robot.joint_names)
+
+    def alike(
+        self, observations: Sequence[JointSpaceObservation], options: Any
+    ) -> tuple[JointSpaceObservation, ...]:
+        """Return several ``observations`` behind one filter, with one kind of velocity."""
+        if len(observations) < 2:
+            return tuple(observations)
+        return at_one_cutoff(observations, options.decimate)
 
 
 class Tiltable(ABC):

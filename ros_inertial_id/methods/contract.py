@@ -203,6 +203,24 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
         It moves every way that the structure allows: what its rows do not show, no data can.
         """
 
+    def chooses_laws(self, options: OptionsT) -> bool:
+        """Return whether the ``options`` leave it to the data which friction laws there are."""
+        return False
+
+    def finds_time_offset(self, options: OptionsT) -> bool:
+        """Return whether the ``options`` ask for how late efforts are, and it can be found."""
+        return False
+
+    def aligned_joints(self, robot: RobotT) -> int:
+        """Return how many joints of a ``robot`` have rows that a late effort shifts."""
+        return 0
+
+    def alike(
+        self, observations: Sequence[ObservationT], options: OptionsT
+    ) -> tuple[ObservationT, ...]:
+        """Return the ``observations`` of one robot as they are read together."""
+        return tuple(observations)
+
     @abstractmethod
     def validity_range(self, state: StateT, robot: RobotT) -> dict[str, dict[str, np.ndarray]]:
         """Return {joint or body: {quantity: (N,)}} of a ``state`` of ``robot``: its range."""

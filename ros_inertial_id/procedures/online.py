@@ -34,7 +34,7 @@ from ..identification.prepare.mounting import robot_of
 from ..identification.reduce.model_columns import ModelColumns
 from ..identification.reduce.wide_factor import wide_structure
 from ..measurement.bags.messages import JOINT_STATE
-from ..measurement.joints.channels import whole
+from ..measurement.joints.channels import without_incomplete
 from ..measurement.joints.commands import command_topics
 from ..measurement.recording import Channel, joined, Recording
 from ..measurement.summary import Summary
@@ -163,7 +163,7 @@ class OnlineIdentification:
     def _recent(self):
         """Return the last LONGEST seconds as a Recording, and keep no more; None below WARM_UP."""
         channels = {
-            topic: whole(c) if c.type == JOINT_STATE else c
+            topic: without_incomplete(c) if c.type == JOINT_STATE else c
             for topic, c in ((topic, joined(parts)) for topic, parts in self._kept.items())
         }
         if not channels:

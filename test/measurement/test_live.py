@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ros_inertial_id.errors import RecordingError
-from ros_inertial_id.measurement.live import carried, LiveMotion, OwnMessages, Window
+from ros_inertial_id.measurement.live import carried, DriverMessages, LiveMotion, Window
 from ros_inertial_id.measurement.recording import Channel
 
 
@@ -57,12 +57,12 @@ def test_what_carries_less_than_the_driver_is_not_its_word():
             ('shoulder', 'elbow'),
         )
 
-    own, nan = OwnMessages(('shoulder', 'elbow')), np.nan
+    own, nan = DriverMessages(('shoulder', 'elbow')), np.nan
     assert own(channel((1, 2, 3), (1, nan, nan)))[0].tolist() == [0]
     rows, values = own(channel((4, nan, nan), (5, 6, 7), (8, nan, 9)))  # a batch later, too
     assert rows.tolist() == [1] and values['effort'].tolist() == [[7.0, 7.0]]
     own.refuse_without(('position', 'effort'), '/joint_states')
-    slow = OwnMessages(('shoulder', 'elbow'))
+    slow = DriverMessages(('shoulder', 'elbow'))
     assert slow(channel((1, nan, 3)))[0].tolist() == [0]  # a driver without velocities
     with pytest.raises(RecordingError, match='joint_states carry no velocity of all joints'):
         slow.refuse_without(('position', 'velocity'), '/joint_states')

@@ -26,7 +26,6 @@ from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import bodies, Parameter
 from ...estimation.least_squares import deviations
 from ...estimation.residuals import FEWEST_BLOCKS
-from ...methods.capabilities import JointTorques
 
 GRAVITY = 'gravity'  # stands among the laws for the two angles of its direction
 GRAVITY_WORDS = {False: 'gravity as given', True: 'gravity as the torques show it'}  # if tilted
@@ -287,7 +286,7 @@ class _Trials:
 
 def _chooses_laws(data: Dataset) -> bool:
     """Return whether the options leave friction laws and constants to the data."""
-    return isinstance(data.method, JointTorques) and data.method.chooses_laws(data.options)
+    return data.method.chooses_laws(data.options)
 
 
 def _tilt_extras(data: Dataset, model_columns: ModelColumns) -> tuple[str, ...]:

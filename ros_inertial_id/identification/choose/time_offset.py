@@ -27,7 +27,6 @@ from ...dynamics.friction import never_negative
 from ...estimation.least_squares import nonnegative_solution, standard_errors
 from ...estimation.r_factors import of_columns
 from ...measurement.joints.observation import with_cutoff, with_time_offset
-from ...methods.capabilities import JointTorques
 
 DELAY_PRIOR = 0.001  # [s], scale of Student's t: a cycle of a driver at 1 kHz
 LARGEST_DELAY = 0.05  # [s] that is looked for on both sides
@@ -59,7 +58,7 @@ def aligned(
     Only joints' efforts are aligned.  The summary of every observation says what was found, with
     its error.
     """
-    if not isinstance(data.method, JointTorques) or not data.options.find_time_offset:
+    if not data.method.finds_time_offset(data.options):
         return data, model_columns
     if model_columns.count < 2:
         return data, model_columns

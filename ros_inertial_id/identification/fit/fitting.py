@@ -17,7 +17,7 @@ from ...estimation.base_parameters import BaseParameters
 from ...estimation.estimators import Estimate, params_of, Problem
 from ...estimation.r_factors import merge, RFactors
 from ...estimation.residuals import Residuals
-from ...methods.capabilities import EstimateOfRows, JointTorques, OwnErrors
+from ...methods.capabilities import EstimateOfRows, OwnErrors
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def fit(
     problem, stretches, predicts = gravity.without_angles(problem, stretches, predicts)
     base = problem.base
     profiles = {}
-    if choice.joint_by_joint and isinstance(data.method, JointTorques):
+    if choice.joint_by_joint and choice.model_columns.wide.joints:
         profiles = constant_profiles(choice)
     errors = model_errors(data, choice, base, profiles.values())
     predicts = predicts.widened(errors @ errors.T)
@@ -130,7 +130,7 @@ def _estimated(
 ) -> tuple[Problem, EstimateOfRows]:
     """Return the Problem with the correlation of its rows, and EstimateOfRows."""
     estimator = estimator_of(data)
-    if isinstance(data.method, JointTorques):
+    if choice.model_columns.wide.joints:
         problem = replace(problem, correlation=choice.model_columns.correlation_rows)
         return problem, EstimateOfRows(estimator(problem))
     base = problem.base

@@ -21,7 +21,7 @@ from ...estimation.consistency import consistent, consistent_values, ConsistentE
 from ...estimation.estimators import Estimate, ESTIMATORS, params_of, Problem, weighted
 from ...estimation.r_factors import one_thread, RFactors
 from ...estimation.residuals import robust_errors
-from ...methods.capabilities import EstimateOfRows, JointMotion, JointTorques, KnownMass
+from ...methods.capabilities import EstimateOfRows, JointMotion, KnownMass
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def _by_stretches(
     prior : (b, b) covariance of what is known without data
     """
     least = 1.0
-    if isinstance(data.method, JointTorques):
+    if data.method.aligned_joints(data.robot):
         # How long residuals last was taken with room to spare: of errors stretches decide.
         least = 1.0 / CORRELATION_MARGIN
     return robust_errors(problem, estimate, stretches, prior, least)

@@ -21,10 +21,8 @@ from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
 from ...dynamics.robot_model import RobotModel
 from ...errors import RecordingError, RobotModelError
-from ...measurement.joints.observation import at_one_cutoff
 from ...measurement.recording import Recording
 from ...methods import METHODS
-from ...methods.capabilities import JointTorques
 from ...methods.contract import Method, Observation, Robot, State
 
 SAME_KINEMATICS = 1e-6  # [m or 1] of placements and axes, as in RobotModel.kinematics_sha256
@@ -268,9 +266,7 @@ def read_dataset(
     options = with_recorded_locks(recordings[0], options, description)
     robots = tuple(robot_of(recording, options, urdf, method) for recording in recordings)
     check_one_robot(robots, recordings)
-    observations = _observed(recordings, robots, options, kind)
-    if len(observations) > 1 and isinstance(kind, JointTorques):
-        observations = at_one_cutoff(observations, options.decimate)
+    observations = kind.alike(_observed(recordings, robots, options, kind), options)
     return Dataset(
         kind,
         robots,

@@ -20,7 +20,7 @@ from ...dynamics.robot_model import (
     RobotOptions,
 )
 from ...errors import ConfigError, RecordingError
-from ...measurement.joints.channels import JOINT_STATE, sound
+from ...measurement.joints.channels import JOINT_STATE, plausible
 from ...measurement.recording import Channel, Recording
 
 MOMENT_SHIFT = 0.02  # of the first moment of a body: fingers of a gripper shift it by less
@@ -148,7 +148,7 @@ def _recorded_positions(channels: list[Channel], joint: str) -> np.ndarray:
         if joint not in channel.names or 'position' not in channel.fields:
             continue
         positions = channel.fields['position'][:, channel.names.index(joint)]
-        positions = positions[sound(positions)]
+        positions = positions[plausible(positions)]
         if len(positions):
             return positions
     return np.empty(0)

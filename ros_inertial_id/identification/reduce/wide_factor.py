@@ -32,7 +32,7 @@ from ...dynamics.regressor import RegressorBlock, RowGroup, slopes_with_position
 from ...estimation.r_factors import merge, RFactors
 from ...measurement.joints.effort_source import EffortSource
 from ...measurement.recording import nothing_left
-from ...methods.capabilities import JointTorques, Tiltable
+from ...methods.capabilities import Tiltable
 from ...methods.contract import Method
 
 WEIGHING_UNITS = ('kg', 'kg m')  # of parameters of bodies that gravity acts on
@@ -279,9 +279,9 @@ def empty_factor(
         weighing = [not p.law and p.unit in WEIGHING_UNITS for p in structure.columns]
         gravity_columns = np.sort(structure.keep[weighing])
         gravity_columns = gravity_columns[gravity_columns >= 0]
-    joints = effort_columns = 0
-    if isinstance(method, JointTorques):
-        joints = len(robot)
+    joints = method.aligned_joints(robot)
+    effort_columns = 0
+    if joints:
         effort_columns = 2 * joints + 1
     places = int(structure.keep.max()) + 1
     size = places + 3 * len(gravity_columns) + effort_columns

@@ -10,7 +10,7 @@ import logging
 import os
 from pathlib import Path
 import re
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 from .decoding import ChannelBuilder
 from .messages import channel_builder, DECODERS, full_name, STRING
@@ -23,7 +23,8 @@ _SECONDS = r'(\d+\.?\d*|\.\d+)?'
 _WINDOW = re.compile(rf'(?P<path>.+)@(?P<start>{_SECONDS}):(?P<end>{_SECONDS})', re.S)
 BEGUN = 5 * 10**9  # [ns] that follow soon on a stamp of 0 which begins a log
 # Last names of topics that are no channels.
-TEXTS = ('robot_description', 'mounting', 'periods', 'effort_kind')
+DESCRIPTION = 'robot_description'
+TEXTS = (DESCRIPTION, 'mounting', 'periods', 'effort_kind')
 _logger = logging.getLogger(__name__)
 
 
@@ -42,7 +43,9 @@ def read_bag(path: str | Path, progress: Callable[[float], None] | None = None) 
         recording = _read(path, progress)
     except OSError as error:
         raise RecordingError(f'{path} cannot be read', found=error.strerror or error) from error
-    return recording.window(*window) if any(end is not None for end in window) else recording
+    if window == (None, None):
+        return recording
+    return recording.window(*window)
 
 
 def split_window(path: str | Path) -> tuple[Path, tuple[float | None, float | None]]:
@@ -52,24 +55,23 @@ def split_window(path: str | Path) -> tuple[Path, tuple[float | None, float | No
     match = _WINDOW.fullmatch(str(path))
     if match is None:
         raise RecordingError(f'the window of {path}', expected='BAG@START:END in seconds')
-    start, end = (float(text) if text else None for text in match.group('start', 'end'))
-    return Path(match['path']), (start, end)
+    return Path(match['path']), (_seconds(match['start']), _seconds(match['end']))
+
+
+def _seconds(text: str | None) -> float | None:
+    if not text:
+        return None
+    return float(text)
 
 
 def _read(path, progress):
     files, damage = storage_files(path)
     unchecked: set[str] = set()
-    sizes = [file.stat().st_size for file in files]
-    contents = Contents(path)
-    for i, file in enumerate(files):
-
-        def report(fraction, before=sum(sizes[:i]), size=sizes[i]):
-            if progress:
-                progress((before + fraction * size) / (sum(sizes) or 1))
-
+    contents, report = Contents(path), _Report(files, progress)
+    for file in files:
         for topic, _, raw in read_storage(file, contents.wanted, damage, unchecked, report):
             contents.builders[topic].add(raw)
-        report(1.0)
+        report.end_of(file)
     for line in damage:
         _logger.warning('%s: %s', path, line)
     for storage in sorted(unchecked):
@@ -79,21 +81,36 @@ def _read(path, progress):
             path,
             storage,
         )
-    return Recording(
-        contents.channels(),
-        **contents.texts(),
-        provenance={
-            'path': path_text(path),
-            'sha256': sha256(files),
-            'damage': tuple(damage),
-            'skipped': {
-                topic: kind
-                for topic, kind in contents.types.items()
-                if full_name(kind) not in DECODERS
-            },
-            'left_out': contents.left_out,
-        },
-    )
+    provenance = {
+        'path': path_text(path),
+        'sha256': sha256(files),
+        'damage': tuple(damage),
+        'skipped': contents.skipped(),
+        'left_out': contents.left_out,
+    }
+    return Recording(contents.channels(), **contents.texts(), provenance=provenance)
+
+
+class _Report:
+    """Tells ``progress``, a function or None, which fraction of all ``files`` was read."""
+
+    def __init__(self, files: Sequence[Path], progress: Callable[[float], None] | None) -> None:
+        self._progress = progress
+        self._sizes = {file: file.stat().st_size for file in files}
+        self._total = sum(self._sizes.values()) or 1
+        self._before, self._rest = 0, list(files)  # bytes of files read; files to read
+
+    def __call__(self, fraction: float) -> None:
+        """Tell that a ``fraction`` of the present file was read."""
+        if self._progress is not None:
+            size = self._sizes[self._rest[0]]
+            self._progress((self._before + fraction * size) / self._total)
+
+    def end_of(self, file: Path) -> None:
+        """Tell that the whole ``file`` was read: the next one follows."""
+        self(1.0)
+        self._before += self._sizes[file]
+        self._rest.remove(file)
 
 
 class Contents:
@@ -113,45 +130,52 @@ class Contents:
 
     def wanted(self, topic: str, type_name: str) -> bool:
         """Return whether messages are to be read."""
-        known = full_name(self.types.setdefault(topic, type_name))
+        first_type = full_name(self.types.setdefault(topic, type_name))
         check_unpacked(self.path, 0, len(self.types), 0)
-        if known != full_name(type_name):
-            self._leave_out(topic, f'those of type {type_name}: the first are of type {known}')
+        if first_type != full_name(type_name):
+            self._leave_out(
+                topic, f'those of type {type_name}: the first are of type {first_type}'
+            )
             return False
-        if known in DECODERS and topic not in self.builders:
+        if first_type in DECODERS and topic not in self.builders:
             self.builders[topic] = channel_builder(type_name, topic)
-        return known in DECODERS
+        return first_type in DECODERS
+
+    def skipped(self) -> dict[str, str]:
+        """Return {topic: type} of those that have no decoder."""
+        return {t: kind for t, kind in self.types.items() if full_name(kind) not in DECODERS}
 
     def channels(self) -> LazyChannels:
         """Return the channels by topic, without the texts."""
-        types = {
-            topic: builder.type
-            for topic, builder in self.builders.items()
-            if not _is_text(topic, builder.type)
-        }
+        types = {}
+        for topic, builder in self.builders.items():
+            if not _is_text(topic, builder.type):
+                types[topic] = builder.type
         channels = LazyChannels(types, self._channel)
-        for topic in [topic for topic, kind in types.items() if kind != TF]:
-            channels[topic]
+        for topic, kind in types.items():
+            if kind != TF:
+                channels[topic]
         return channels
 
     def texts(self) -> dict[str, Any]:
         """Return the texts by their names, '' for those the bag lacks, and all descriptions."""
-        found: dict[str, dict[str, str]] = {name: {} for name in TEXTS}
+        texts_of: dict[str, dict[str, str]] = {name: {} for name in TEXTS}
         for topic in [t for t, b in self.builders.items() if _is_text(t, b.type)]:
             channel = self._channel(topic)
             if len(channel):
-                found[topic.rpartition('/')[2]][topic] = channel.fields['data'][-1]
-        for name, texts in found.items():
-            if len(set(texts.values())) > 1 and name != TEXTS[0]:  # of which one is chosen later
+                texts_of[topic.rpartition('/')[2]][topic] = channel.fields['data'][-1]
+        first = {}
+        for name, texts in texts_of.items():
+            first[name] = next(iter(texts.values()), '')
+            if (
+                len(set(texts.values())) > 1 and name != DESCRIPTION
+            ):  # of which one is chosen later
                 _logger.warning(
                     '%s holds different texts in %s: the first is used',
                     self.path,
                     ', '.join(texts),
                 )
-        return {
-            'descriptions': found[TEXTS[0]],
-            **{name: next(iter(texts.values()), '') for name, texts in found.items()},
-        }
+        return {'descriptions': texts_of[DESCRIPTION], **first}
 
     def _channel(self, topic):
         builder = self.builders[topic]
@@ -167,18 +191,20 @@ class Contents:
                 self.path,
                 topic,
             )
-        some = channel.stamp_ns != 0
-        early = int((~some).sum())
-        if (
-            channel.type == TF
-            or not 0 < early < len(channel)
-            or (early == 1 and channel.stamp_ns[some].min() < BEGUN)
-        ):
+        return self._since_the_clock_ran(channel, builder.count)
+
+    def _since_the_clock_ran(self, channel, count):
+        """Return a ``channel`` of ``count`` messages without those that are stamped 0."""
+        stamped = channel.stamp_ns != 0
+        early = int((~stamped).sum())
+        if channel.type == TF or early in (0, len(channel)):
+            return channel
+        if early == 1 and channel.stamp_ns[stamped].min() < BEGUN:
             return channel
         self._leave_out(
-            topic, f'{early} of {builder.count} messages stamped 0, before the clock ran'
+            channel.topic, f'{early} of {count} messages stamped 0, before the clock ran'
         )
-        return channel.rows(some)
+        return channel.rows(stamped)
 
     def _leave_out(self, topic, reason):
         if self.left_out.get(topic) != reason:  # not for every file

@@ -10,6 +10,7 @@ the same byte.  ``walk`` notes these bytes and what fixed them (lengths, strings
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+import math
 from typing import Any
 
 import numpy as np
@@ -61,15 +62,12 @@ class RawMessages:
     @classmethod
     def joined(cls, parts: Sequence['RawMessages']) -> 'RawMessages':
         """Return ``parts`` as one, in their order."""
-        return (
-            parts[0]
-            if len(parts) == 1
-            else cls(
-                *(
-                    np.concatenate([getattr(part, name) for part in parts])
-                    for name in ('data', 'lengths', 'received_ns')
-                )
-            )
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            np.concatenate([part.data for part in parts]),
+            np.concatenate([part.lengths for part in parts]),
+            np.concatenate([part.received_ns for part in parts]),
         )
 
     def __len__(self) -> int:
@@ -111,14 +109,16 @@ class Numbers:
 
     @cached_property
     def _bytes(self) -> slice | np.ndarray:
-        size = np.arange(self.dtype.itemsize)
-        index = (self.offsets[..., None] + size).reshape(-1).astype(int)
-        # Consecutive ones as a slice, which numpy takes much faster.
-        return (
-            slice(int(index[0]), int(index[-1]) + 1)
-            if len(index) and (np.diff(index) == 1).all()
-            else index
-        )
+        """Return the bytes of a message: a slice if they are consecutive, which is faster."""
+        bytes_of_one = np.arange(self.dtype.itemsize)
+        index = (self.offsets[..., None] + bytes_of_one).reshape(-1).astype(int)
+        if len(index) and (np.diff(index) == 1).all():
+            return slice(int(index[0]), int(index[-1]) + 1)
+        return index
+
+    def at(self, index: np.ndarray | None) -> 'Numbers':
+        """Return the Numbers at an ``index`` of the offsets; None: with a new axis in front."""
+        return Numbers(self.dtype, self.offsets[index])
 
     def read(self, data: np.ndarray) -> np.ndarray:
         """Return the numbers (n, ...) of messages ``data`` (n, length) uint8."""
@@ -157,12 +157,9 @@ class Layout:
     def values(self, path: str, message: bytes) -> list[Any]:
         """Return the strings or integers of one message of this layout at a path, as a list."""
         nodes = self.find(path)
-        return [
-            bytes(message[node]).decode()
-            if isinstance(node, slice)
-            else np.frombuffer(message, node.dtype, 1, int(node.offsets))[0].item()
-            for node in (nodes if isinstance(nodes, list) else [nodes])
-        ]
+        if not isinstance(nodes, list):
+            nodes = [nodes]
+        return [_value(node, message) for node in nodes]
 
     def numbers(self, path: str) -> Numbers:
         """Return all numbers below a path, in the order of the definition."""
@@ -221,25 +218,38 @@ class _Walker:
         node, what = kind
         if node == Nodetype.NAME:
             return self.struct(what)
-        if node == Nodetype.BASE and what[0] == 'string':
-            return self.text(name)
         if node == Nodetype.BASE:
-            number = self.base(what[0], ())
-            if name in self.fixed:
-                self.guards.append((int(number.offsets), self.position))
-            return number
+            return self.single(name, what[0])
         element, count = what
         if node == Nodetype.SEQUENCE:
             count = self.count()
         if name == self.only:
-            if count != 1:
-                raise CdrError(
-                    f'{count} {name} and not one; record the state of the controller '
-                    'that interpolates between them'
-                )
-            return self.field(name, element)
-        if element[0] == Nodetype.BASE and element[1][0] != 'string':
-            return self.base(element[1][0], (count,))
+            return self.lone(name, element, count)
+        return self.elements(name, element, count)
+
+    def single(self, name, type_name):
+        """Read one string or number."""
+        if type_name == 'string':
+            return self.text(name)
+        number = self.base(type_name, ())
+        if name in self.fixed:
+            self.guards.append((int(number.offsets), self.position))
+        return number
+
+    def lone(self, name, element, count):
+        """Read a sequence that is to have one element, as if it were no sequence."""
+        if count != 1:
+            raise CdrError(
+                f'{count} {name} and not one; record the state of the controller '
+                'that interpolates between them'
+            )
+        return self.field(name, element)
+
+    def elements(self, name, element, count):
+        """Read ``count`` elements of an array or sequence."""
+        node, what = element
+        if node == Nodetype.BASE and what[0] != 'string':
+            return self.base(what[0], (count,))
         if count > MEMBERS:
             raise CdrError(f'{count} {name}')
         return [self.field(name, element) for _ in range(count)]
@@ -248,7 +258,7 @@ class _Walker:
         if name not in _DTYPES:
             raise CdrError(f'numbers of type {name} are not supported')
         dtype = np.dtype(self.order + _DTYPES[name])
-        count = shape[0] if shape else 1
+        count = math.prod(shape)
         if count:
             self.position += -(self.position - _HEADER) % dtype.itemsize
         else:  # not padded, but rmw_fastrtps' serialize reserves the padding at the end
@@ -284,18 +294,29 @@ class _Walker:
         self.position += size
 
 
+def _value(node, message):
+    """Return the string or integer of a ``message`` at a ``node`` of its Layout."""
+    if isinstance(node, slice):
+        return bytes(message[node]).decode()
+    return np.frombuffer(message, node.dtype, 1, int(node.offsets))[0].item()
+
+
 def _find(node, path):
     if isinstance(node, list):
         return [_find(element, path) for element in node]
-    return _find(node[path[0]], path[1:]) if path else node
+    if not path:
+        return node
+    return _find(node[path[0]], path[1:])
 
 
 def _stack(node):
+    """Return the Numbers below a ``node``, their offsets stacked along a first axis."""
     if isinstance(node, Numbers):
         return node
-    children = [_stack(child) for child in (node.values() if isinstance(node, dict) else node)]
-    return (
-        Numbers(children[0].dtype, np.stack([child.offsets for child in children]))
-        if children
-        else Numbers(np.dtype('f8'), np.empty(0, int))
-    )
+    children = node
+    if isinstance(node, dict):
+        children = node.values()
+    numbers = [_stack(child) for child in children]
+    if not numbers:
+        return Numbers(np.dtype('f8'), np.empty(0, int))
+    return Numbers(numbers[0].dtype, np.stack([child.offsets for child in numbers]))

@@ -16,7 +16,7 @@ from ..recording import Channel, joined, TF
 _BATCH = 4096  # messages decoded at once, at least
 _TOGETHER = 1 << 25  # bytes of parts that wait in memory; joined, they lie in files
 _SUBROWS = 1 << 20  # more than the transforms of one message
-_LARGEST = 1e12  # SI: more is no quantity of a joint or body, but a damaged number
+_LARGEST_NUMBER = 1e12  # SI: more is no quantity of a joint or body, but a damaged number
 _CENTURY_NS = 100 * 365 * 86_400 * 10**9  # between clocks: simulated time begins at 0
 
 
@@ -67,6 +67,7 @@ class ChannelBuilder:
         self._waits = self.count = self._bytes = 0
         self._names: set[str] = set()
         self._parts, self._merged = list[Channel](), list[Channel]()
+        self._part_bytes = 0  # of what waits in ``_parts``
 
     def add(self, raw: RawMessages) -> None:
         """Take more messages, in the order they came."""
@@ -79,83 +80,82 @@ class ChannelBuilder:
         """Return the Channel of all messages, once."""
         self._decode()
         none = np.empty(0, np.int64)
-        whole = joined(
-            self._merged + self._parts or [Channel(self.topic, self.type, none, none, {})]
-        )
+        empty_channel = Channel(self.topic, self.type, none, none, {})
+        channel = joined(self._merged + self._parts or [empty_channel])
         del self._merged, self._parts  # hours of motion are there once
-        stamped = whole.stamp_ns.any()
-        self.unstamped = len(whole) > 1 and not stamped
-        return whole if stamped else replace(whole, stamp_ns=whole.received_ns.copy())
+        if channel.stamp_ns.any():
+            return channel
+        self.unstamped = len(channel) > 1
+        return replace(channel, stamp_ns=channel.received_ns.copy())
 
     def _decode(self):
+        """Decode what waits, batch by batch."""
         waiting, self._waiting, self._waits = self._waiting[::-1], [], 0
         while waiting:
-            batch, size = [], 0
-            while waiting and size < _BATCH:
+            batch, messages = [], 0
+            while waiting and messages < _BATCH:
                 batch.append(waiting.pop())
-                size += len(batch[-1])
-            raw = RawMessages.joined(batch)
-            left = np.arange(len(raw))
-            parts: list[tuple[np.ndarray, Channel]] = []
-            while left.size:
-                left = self._decode_alike(raw, left, parts)
-            self._bytes += raw.data.size
-            self._names.update(name for _, channel in parts for name in channel.names)
-            check_unpacked(
-                f'topic {self.topic}',
-                8 * len(self._decoder.fields) * len(self._names) * (self.count + len(raw)),
-                len(self._names),
-                self._bytes,
-            )
-            if parts:
-                whole = joined([channel for _, channel in parts])
-                order = np.concatenate([order for order, _ in parts])
-                if (order[1:] < order[:-1]).any():  # several layouts take turns
-                    whole = whole.rows(np.argsort(order, kind='stable'))
-                self._parts.append(whole)
-            self.count += len(raw)
-            if (
-                sum(
-                    x.nbytes
-                    for c in self._parts
-                    for x in (c.stamp_ns, c.received_ns, *c.fields.values())
-                )
-                > _TOGETHER
-            ):
-                self._merged.append(joined(self._parts))
-                self._parts = []
+                messages += len(batch[-1])
+            self._decode_batch(RawMessages.joined(batch))
 
-    def _decode_alike(self, raw, left, parts):
-        """Decode those of ``left`` with the layout of its first; return which are left then."""
-        first = left[0]
+    def _decode_batch(self, raw):
+        """Add what ``raw`` messages of one or several layouts hold to the parts."""
+        rest = np.arange(len(raw))
+        parts: list[tuple[np.ndarray, Channel]] = []
+        while rest.size:
+            rest = self._decode_alike(raw, rest, parts)
+        self._bytes += raw.data.size
+        for _, channel in parts:
+            self._names.update(channel.names)
+        check_unpacked(
+            f'topic {self.topic}',
+            8 * len(self._decoder.fields) * len(self._names) * (self.count + len(raw)),
+            len(self._names),
+            self._bytes,
+        )
+        self.count += len(raw)
+        if parts:
+            self._keep(parts)
+
+    def _keep(self, parts):
+        """Keep ``parts``, (order, Channel) each, as one in the order of their messages."""
+        channel = joined([channel for _, channel in parts])
+        order = np.concatenate([order for order, _ in parts])
+        if (order[1:] < order[:-1]).any():  # several layouts take turns
+            channel = channel.rows(np.argsort(order, kind='stable'))
+        self._parts.append(channel)
+        arrays = channel.stamp_ns, channel.received_ns, *channel.fields.values()
+        self._part_bytes += sum(array.nbytes for array in arrays)
+        if self._part_bytes > _TOGETHER:
+            self._merged.append(joined(self._parts))
+            self._parts, self._part_bytes = [], 0
+
+    def _decode_alike(self, raw, rest, parts):
+        """Decode those of ``rest`` with the layout of its first; return which are left then."""
+        first = rest[0]
         start = raw.lengths[:first].sum()
+        message = raw.data[start : start + raw.lengths[first]].tobytes()
         try:
-            shape = _shape(
-                self._message,
-                self._decoder,
-                raw.data[start : start + raw.lengths[first]].tobytes(),
-            )
+            shape = _shape(self._message, self._decoder, message)
         except (CdrError, UnicodeDecodeError) as error:
             self._refuse(first, error)
-            return left[1:]
-        alike = raw.lengths[left] == raw.lengths[first]
-        data = raw.rows(left[alike])
+            return rest[1:]
+        alike = raw.lengths[rest] == raw.lengths[first]
+        data = raw.rows(rest[alike])
         fits = shape.layout.fits(data)
         if not fits.all():
             alike[alike], data = fits, data[fits]
-        self._add_parts(shape, data, raw.received_ns[left[alike]], left[alike], parts)
-        return left[~alike]
+        self._add_parts(shape, data, raw.received_ns[rest[alike]], rest[alike], parts)
+        return rest[~alike]
 
     def _add_parts(self, shape, data, received, index, parts):
         """Add the parts of messages of one layout; one by one where some are malformed."""
         try:
-            parts += [
-                (
-                    order,
-                    Channel(self.topic, self.type, stamp, received, fields, names, shape.frame),
+            for order, stamp, fields, names in shape.parts(data, received, index):
+                channel = Channel(
+                    self.topic, self.type, stamp, received, fields, names, shape.frame
                 )
-                for order, stamp, fields, names in shape.parts(data, received, index)
-            ]
+                parts.append((order, channel))
         except (CdrError, UnicodeDecodeError) as error:
             if len(index) == 1:
                 self._refuse(index[0], error)
@@ -191,34 +191,34 @@ class _Shape:
 
         Raises CdrError where a number or stamp of any message can be none.
         """
-        fields, order, stamp = self._fields(data), index * _SUBROWS, received
-        if self.stamp:  # one, or one for each element
-            sec, nanosec = (numbers.read(data).astype(np.int64) for numbers in self.stamp)
-            stamp = sec * 1_000_000_000 + nanosec
-        for name, values in fields.items():
-            if (
-                name != 'data'
-                and (wrong := abs(values) > _LARGEST).any()
-                and (wrong := wrong & np.isfinite(values)).any()
-            ):
-                raise CdrError(f'{values[wrong][0]:.3g} in {name}, which nothing measured is')
-        if (wrong := abs(stamp.T - received) > _CENTURY_NS).any():
-            raise CdrError(f'a stamp of {stamp.T[wrong][0]} ns, a century from its reception')
+        fields, order = self._fields(data), index * _SUBROWS
+        _refuse_damaged_numbers(fields)
+        stamp = self._stamps(data, received)
+        _refuse_damaged_stamps(stamp, received)
         if stamp.ndim == 2 and (stamp != stamp[:, :1]).any():
-            return [
-                (
-                    order + j,
-                    stamp[:, j].copy(),
-                    {key: values[:, j : j + 1] for key, values in fields.items()},
-                    (name,),
-                )
-                for j, name in enumerate(self.names)
-            ]
+            return self._by_element(order, stamp, fields)
         if len(set(self.names)) < len(self.names):
             raise CdrError(f'a name twice in {", ".join(self.names)}')
-        if stamp.ndim == 2:  # no element, no stamp
-            stamp = stamp[:, 0] if self.names else received
+        if stamp.ndim == 2 and self.names:  # equal ones of all elements
+            stamp = stamp[:, 0]
+        elif stamp.ndim == 2:  # no element, no stamp
+            stamp = received
         return [(order, stamp, fields, self.names)]
+
+    def _by_element(self, order, stamp, fields):
+        """Return the parts of elements that have stamps (n, k) of their own; see ``parts``."""
+        parts = []
+        for j, name in enumerate(self.names):
+            of_element = {key: values[:, j : j + 1] for key, values in fields.items()}
+            parts.append((order + j, stamp[:, j].copy(), of_element, (name,)))
+        return parts
+
+    def _stamps(self, data, received):
+        """Return the stamps (n,) [ns], (n, k) of k elements that have each one."""
+        if not self.stamp:
+            return received
+        sec, nanosec = (numbers.read(data).astype(np.int64) for numbers in self.stamp)
+        return sec * 1_000_000_000 + nanosec
 
     def _fields(self, data):
         fields = {name: numbers.read(data) for name, numbers in self.fields.items()}
@@ -231,6 +231,26 @@ class _Shape:
         return fields
 
 
+def _refuse_damaged_numbers(fields):
+    """Raise CdrError for a number in ``fields`` that nothing measured is."""
+    for name, values in fields.items():
+        if name == 'data':
+            continue
+        large = abs(values) > _LARGEST_NUMBER
+        if not large.any():
+            continue
+        large &= np.isfinite(values)
+        if large.any():
+            raise CdrError(f'{values[large][0]:.3g} in {name}, which nothing measured is')
+
+
+def _refuse_damaged_stamps(stamp, received):
+    """Raise CdrError for a ``stamp`` (n,) or (n, k) far from when it was ``received`` (n,)."""
+    far = abs(stamp.T - received) > _CENTURY_NS
+    if far.any():
+        raise CdrError(f'a stamp of {stamp.T[far][0]} ns, a century from its reception')
+
+
 # (type, length of the message) -> the shapes seen last
 _SHAPES: dict[tuple[str, int], tuple[_Shape, ...]] = {}
 
@@ -238,76 +258,91 @@ _SHAPES: dict[tuple[str, int], tuple[_Shape, ...]] = {}
 def _shape(type_name, decoder, message):
     """Return the _Shape that fits the message; one seen before costs no walk."""
     data = np.frombuffer(message, np.uint8)[None]
-    known = _SHAPES.get(key := (type_name, len(message)), ())
-    for shape in known:
+    key = type_name, len(message)
+    seen_last = _SHAPES.get(key, ())
+    for shape in seen_last:
         if shape.layout.fits(data)[0]:
             return shape
     if len(_SHAPES) > 1000:
         _SHAPES.clear()
-    _SHAPES[key] = (_new_shape(type_name, decoder, message), *known[:7])
-    return _SHAPES[key][0]
+    shape = _new_shape(type_name, decoder, message)
+    _SHAPES[key] = (shape, *seen_last[:7])
+    return shape
 
 
 def _new_shape(type_name, decoder, message):
+    """Return the _Shape of a ``message`` of a layout that was not seen before."""
     fixed = [path.rpartition('.')[2] for path in (*decoder.labels, decoder.action)]
     layout = walk(type_name, message, (decoder.text,), fixed, decoder.last, decoder.only)
-    labels = [layout.values(path, message) for path in decoder.labels]
-    names = tuple('/'.join(str(word) for word in words if word != '') for words in zip(*labels))
-    fields, lacking = (
-        ({name: layout.numbers(path) for name, path in decoder.fields.items()}, {})
-        if not decoder.interfaces
-        else _interfaces(layout, decoder, message)
-    )
-    fields = {name: numbers for name, numbers in fields.items() if numbers.offsets.size}
-    single = bool(labels) and not isinstance(layout.find(decoder.labels[0]), list)
-    for name, numbers in fields.items():
-        if labels and not single and len(numbers.offsets) != len(names):
-            raise CdrError(f'{len(numbers.offsets)} values of {name} for {len(names)} names')
-    stamp = [
-        layout.numbers(f'{decoder.header}.stamp.{unit}')
-        for unit in ('sec', 'nanosec')
-        if decoder.header
-    ]
-    frames = layout.values(f'{decoder.header}.frame_id', message) if decoder.header else []
+    names = _names(layout, decoder, message)
+    fields, lacking = _numbers(layout, decoder, message)
+    stamp, frame = _header(layout, decoder, message)
+    if decoder.labels and not isinstance(layout.find(decoder.labels[0]), list):
+        fields = {name: numbers.at(None) for name, numbers in fields.items()}  # of one label
+    elif decoder.labels:
+        _check_counts(fields, names)
     if decoder.action:
-        elements = np.flatnonzero(np.array(layout.values(decoder.action, message), int) == 0)
-        names = tuple(names[i] for i in elements)
-        stamp = [Numbers(own.dtype, own.offsets[elements]) for own in stamp]
-    for name, own in fields.items() if single or decoder.action else ():
-        fields[name] = Numbers(own.dtype, own.offsets[None if single else elements])
-    return _Shape(
-        layout,
-        fields,
-        lacking,
-        {name: layout.numbers(path) for name, path in decoder.covariance.items()},
-        stamp,
-        names,
-        next(iter(frames), ''),
-        layout.find(decoder.text) if decoder.text else None,
-    )
+        actions = np.array(layout.values(decoder.action, message), int)
+        present = np.flatnonzero(actions == 0)
+        names = tuple(names[i] for i in present)
+        stamp = [numbers.at(present) for numbers in stamp]
+        fields = {name: numbers.at(present) for name, numbers in fields.items()}
+    covariance = {name: layout.numbers(path) for name, path in decoder.covariance.items()}
+    text = None
+    if decoder.text:
+        text = layout.find(decoder.text)
+    return _Shape(layout, fields, lacking, covariance, stamp, names, frame, text)
+
+
+def _names(layout, decoder, message):
+    """Return the names of axis 1: of each element its labels, joined by a slash."""
+    labels = [layout.values(path, message) for path in decoder.labels]
+    return tuple('/'.join(str(word) for word in words if word != '') for words in zip(*labels))
+
+
+def _numbers(layout, decoder, message):
+    """Return {field: Numbers} of those that a message has, {field: (k,) which labels lack it}."""
+    if decoder.interfaces:
+        return _interfaces(layout, decoder, message)
+    fields = {name: layout.numbers(path) for name, path in decoder.fields.items()}
+    return {name: numbers for name, numbers in fields.items() if numbers.offsets.size}, {}
+
+
+def _check_counts(fields, names):
+    """Raise CdrError where a field has not as many numbers as there are ``names``."""
+    for name, numbers in fields.items():
+        if len(numbers.offsets) != len(names):
+            raise CdrError(f'{len(numbers.offsets)} values of {name} for {len(names)} names')
+
+
+def _header(layout, decoder, message):
+    """Return the Numbers of seconds and nanoseconds, and the frame; [] and '' without header."""
+    if not decoder.header:
+        return [], ''
+    stamp = [layout.numbers(f'{decoder.header}.stamp.{unit}') for unit in ('sec', 'nanosec')]
+    frames = layout.values(f'{decoder.header}.frame_id', message)
+    return stamp, ''.join(frames[:1])
 
 
 def _interfaces(layout, decoder, message):
     """Return Numbers by field, one per label, and (k,) which labels lack it."""
     numbers, lacking, nodes = {}, {}, layout.find(decoder.interfaces)
     for name in decoder.fields:
-        offsets = np.array(
-            [
-                next(
-                    (
-                        node['values'].offsets[k]
-                        for k, text in enumerate(node['interface_names'])
-                        if message[text] == name.encode()
-                    ),
-                    -1,
-                )
-                for node in nodes
-            ],
-            int,
-        )
-        if (offsets >= 0).any():
-            numbers[name] = Numbers(
-                nodes[0]['values'].dtype, np.where(offsets < 0, offsets.max(), offsets)
-            )
-            lacking[name] = offsets < 0
+        offsets = np.array([_interface(node, name.encode(), message) for node in nodes], int)
+        absent = offsets < 0
+        if not absent.all():
+            offsets[absent] = offsets.max()
+            numbers[name] = Numbers(nodes[0]['values'].dtype, offsets)
+            lacking[name] = absent
     return numbers, lacking
+
+
+def _interface(node, name, message):
+    """Return the byte at which a label's value of the interface ``name`` begins, -1 without."""
+    names = [message[text] for text in node['interface_names']]
+    if name not in names:
+        return -1
+    number, offsets = names.index(name), node['values'].offsets
+    if number >= len(offsets):
+        raise CdrError(f'{len(offsets)} values for {len(names)} names of interfaces')
+    return offsets[number]

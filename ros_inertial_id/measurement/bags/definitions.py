@@ -45,13 +45,17 @@ _TEXTS = {
 def _kind(word: str) -> Any:
     if word.endswith('[]'):
         return Nodetype.SEQUENCE, (_kind(word[:-2]), 0)
-    return (Nodetype.NAME, word) if '/' in word else (Nodetype.BASE, (word, 0))
+    if '/' in word:
+        return Nodetype.NAME, word
+    return Nodetype.BASE, (word, 0)
 
 
-WRITTEN_OUT = {
-    name: tuple((field, _kind(kind)) for kind, field in map(str.split, text.split(',')))
-    for name, text in _TEXTS.items()
-}
+def _fields_in(text: str) -> tuple[tuple[str, Any], ...]:
+    """Return (name, kind) of the fields that a ``text`` defines: their types and names."""
+    return tuple((field, _kind(kind)) for kind, field in map(str.split, text.split(',')))
+
+
+WRITTEN_OUT = {name: _fields_in(text) for name, text in _TEXTS.items()}
 
 
 @lru_cache(maxsize=1)
@@ -60,9 +64,8 @@ def typestore() -> Any:
     from rosbags.typesys import get_typestore, Stores
 
     store = get_typestore(Stores.ROS2_JAZZY)
-    store.register(
-        {name: ([], list(own)) for name, own in WRITTEN_OUT.items() if name not in store.fielddefs}
-    )
+    unknown = WRITTEN_OUT.keys() - store.fielddefs.keys()
+    store.register({name: ([], list(WRITTEN_OUT[name])) for name in unknown})
     return store
 
 

@@ -38,6 +38,7 @@ _HEAD = np.dtype(
 _RECORD = 9  # bytes: opcode and length
 _SIZE = struct.Struct('<Q')
 _TOGETHER = 1000  # messages without a chunk
+WITHOUT_CRC = 'an mcap file written without CRC'
 _CUT = (EndOfFile, RecordLengthLimitExceeded, struct.error)  # a record goes on behind the end
 _BROKEN = (*_CUT, ZstdError, RuntimeError, ValueError, MemoryError, McapError, OverflowError)
 
@@ -50,41 +51,65 @@ def read_mcap(
     progress: Callable[[float], None],
 ) -> Iterator[Batch]:
     """Yield (topic, type, messages) by chunks; ``progress`` and others as of ``read_storage``."""
-    topics, plain = _Topics(wanted), 0
+    topics = _Topics(wanted)
     with path.open('rb') as stream:
         size = os.fstat(stream.fileno()).st_size
+        records = _Records(stream, emit_chunks=True, record_size_limit=size).records
+        chunks = _Chunks(path, unchecked)
         try:
-            for record in _Records(stream, emit_chunks=True, record_size_limit=size).records:
-                if not isinstance(record, Message) or len(topics.loose) > _TOGETHER:
-                    yield from topics.taken()
-                if not getattr(record, 'uncompressed_crc', not isinstance(record, Message)):
-                    unchecked.add('an mcap file written without CRC')
-                if isinstance(record, Chunk):
-                    plain += max(
-                        record.uncompressed_size,
-                        frame_content_size(record.data) if (record.compression == 'zstd') else 0,
-                    )  # which unpacking believes
-                    check_unpacked(path, plain, packed=stream.tell())
-                    content, length = get_chunk_data_stream(record, validate_crc=True)
-                    yield from topics.batches(content.read(length))
-                    progress(stream.tell() / size)
-                elif isinstance(record, Message):
+            for record in records:
+                if isinstance(record, Message):
+                    unchecked.add(WITHOUT_CRC)
                     topics.take(record)
+                    if len(topics.loose) > _TOGETHER:
+                        yield from topics.taken()
+                    continue
+                yield from topics.taken()
+                if isinstance(record, Chunk):
+                    yield from topics.batches(chunks.content(record, stream.tell()))
+                    progress(stream.tell() / size)
                 elif isinstance(record, (Schema, Channel)):
                     topics.learn(record)
         except _BROKEN as error:
-            if isinstance(error, InvalidMagic) and stream.tell() <= MAGIC_SIZE:
-                stream.seek(0)
-                raise RecordingError(
-                    f'{path} is no mcap file', found=f'{stream.read(MAGIC_SIZE)!r}'
-                ) from error
-            wrong = 'cut off' if isinstance(error, _CUT) else f'damaged ({error})'
+            _refuse_other_files(error, path, stream)
+            wrong = f'damaged ({error})'
+            if isinstance(error, _CUT):
+                wrong = 'cut off'
             damage.append(
                 f'{path.name} is {wrong} at byte {stream.tell()} of {size}: nothing '
                 'after it is read; save what is left with: '
                 f'mcap recover {path.name} -o whole.mcap'
             )
             yield from topics.taken()
+
+
+def _refuse_other_files(error, path, stream):
+    """Raise RecordingError where an ``error`` at the begin of a file says that it is no mcap."""
+    if isinstance(error, InvalidMagic) and stream.tell() <= MAGIC_SIZE:
+        stream.seek(0)
+        raise RecordingError(
+            f'{path} is no mcap file', found=f'{stream.read(MAGIC_SIZE)!r}'
+        ) from error
+
+
+class _Chunks:
+    """What the chunks of the file ``path`` unpack to; ``unchecked`` : see ``read_storage``."""
+
+    def __init__(self, path: Path, unchecked: set[str]) -> None:
+        self._path, self._unchecked = path, unchecked
+        self._plain = 0  # bytes that the chunks so far unpack to
+
+    def content(self, chunk: Chunk, packed: int) -> bytes:
+        """Return the records of a ``chunk``, of whose file ``packed`` bytes were read."""
+        if not chunk.uncompressed_crc:
+            self._unchecked.add(WITHOUT_CRC)
+        in_frame = 0
+        if chunk.compression == 'zstd':
+            in_frame = frame_content_size(chunk.data)
+        self._plain += max(chunk.uncompressed_size, in_frame)  # which unpacking believes
+        check_unpacked(self._path, self._plain, packed=packed)
+        content, length = get_chunk_data_stream(chunk, validate_crc=True)
+        return content.read(length)
 
 
 class _Records(StreamReader):
@@ -106,44 +131,44 @@ class _Topics:
     def __init__(self, wanted: Callable[[str, str], bool]) -> None:
         self._wanted = wanted
         self._schemas: dict[int, str] = {}
-        self.known: dict[int, Any] = {}  # (topic, type) by number, None for those not wanted
+        self.described: dict[int, Any] = {}  # (topic, type) by number, None for those not wanted
         self.loose: list[Message] = []  # those without a chunk that were taken
 
     def learn(self, record: Schema | Channel) -> None:
         """Take a schema or channel; the first of a number counts."""
         if isinstance(record, Schema):
             self._schemas.setdefault(record.id, record.name)
-        elif record.id not in self.known:
+        elif record.id not in self.described:
             kind = self._schemas.get(record.schema_id, '')
             if record.message_encoding != 'cdr':
                 kind += f' ({record.message_encoding})'
-            self.known[record.id] = (
-                (record.topic, kind) if self._wanted(record.topic, kind) else None
-            )
+            self.described[record.id] = None
+            if self._wanted(record.topic, kind):
+                self.described[record.id] = record.topic, kind
 
     def of(self, number: int) -> Any:
         """Return (topic, type) of a channel, None if not wanted; ValueError if not described."""
-        if number not in self.known:
+        if number not in self.described:
             raise ValueError(f'a message of channel {number}, which is not described')
-        return self.known[number]
+        return self.described[number]
 
     def take(self, message: Message) -> None:
         """Take a message that is in no chunk; ValueError for one of no channel or time."""
         if message.log_time >> 63:
             raise ValueError('no time of reception')
-        self.loose += [message] if self.of(message.channel_id) else []
+        if self.of(message.channel_id):
+            self.loose.append(message)
 
     def taken(self) -> Iterator[Batch]:
         """Yield the messages that were taken, by topic."""
-        loose, self.loose = self.loose, []
-        for channel in {message.channel_id: None for message in loose}:
-            mine = [message for message in loose if message.channel_id == channel]
-            yield (
-                *self.known[channel],
-                RawMessages.of(
-                    [message.data for message in mine], [message.log_time for message in mine]
-                ),
-            )
+        by_channel: dict[int, list[Message]] = {}
+        for message in self.loose:
+            by_channel.setdefault(message.channel_id, []).append(message)
+        self.loose = []
+        for channel, messages in by_channel.items():
+            contents = [message.data for message in messages]
+            received = [message.log_time for message in messages]
+            yield *self.described[channel], RawMessages.of(contents, received)
 
     def batches(self, data: bytes) -> Iterator[Batch]:
         """Yield the messages of wanted channels among the records of a chunk, by topic."""
@@ -157,21 +182,18 @@ class _Topics:
         heads = _heads(buffer, starts)
         channels, first = np.unique(heads['channel'], return_index=True)
         for channel in channels[np.argsort(first)].tolist():
-            if kind := self.of(channel):
-                mine = heads['channel'] == channel
-                lengths = heads['size'][mine].astype(int) + _RECORD - _HEAD.itemsize
-                yield (
-                    *kind,
-                    RawMessages(
-                        pieces(buffer, starts[mine] + _HEAD.itemsize, lengths),
-                        lengths,
-                        heads['log_time'][mine].astype(np.int64),
-                    ),
-                )
+            topic_and_type = self.of(channel)
+            if topic_and_type is None:
+                continue
+            of_channel = heads['channel'] == channel
+            lengths = heads['size'][of_channel].astype(int) + _RECORD - _HEAD.itemsize
+            contents = pieces(buffer, starts[of_channel] + _HEAD.itemsize, lengths)
+            received = heads['log_time'][of_channel].astype(np.int64)
+            yield *topic_and_type, RawMessages(contents, lengths, received)
 
 
 def _starts(data):
-    """Return where the records of a chunk begin, a list of bytes."""
+    """Return the positions in ``data`` of a chunk at which its records begin."""
     starts, position, size_of, end = [], 0, _SIZE.unpack_from, len(data) - _RECORD
     while position <= end:  # bare: this is where the time of reading goes
         starts.append(position)

@@ -110,7 +110,9 @@ DECODERS = {
 
 def full_name(type_name: str) -> str:
     """Return the full name of a ROS type."""
-    return type_name if type_name.count('/') != 1 else type_name.replace('/', '/msg/')
+    if type_name.count('/') == 1:
+        return type_name.replace('/', '/msg/')
+    return type_name
 
 
 def channel_builder(type_name: str, topic: str) -> ChannelBuilder:
@@ -151,7 +153,10 @@ def encode_string(text: str) -> bytes:
 
 def header_stamp_ns(message: bytes) -> int:
     """Return the stamp [ns] of a ``message`` (CDR) that begins with a header."""
-    sec, nanosec = struct.unpack('<iI' if message[1] & 1 else '>iI', message[4:12])
+    order = '>'
+    if message[1] & 1:
+        order = '<'
+    sec, nanosec = struct.unpack(f'{order}iI', message[4:12])
     return int(sec) * 10**9 + int(nanosec)
 
 
@@ -175,8 +180,8 @@ def encode(channel: Channel) -> Iterator[bytes]:
     for start in range(0, len(channel), _ROWS):
         rows = slice(start, min(start + _ROWS, len(channel)))
         data = np.tile(np.frombuffer(first, np.uint8), (rows.stop - start, 1))
-        for name, place in numbers.items():
-            place.write(data, columns[name][rows])
+        for name, in_message in numbers.items():
+            in_message.write(data, columns[name][rows])
         yield from (row.tobytes() for row in data)
 
 
@@ -204,15 +209,22 @@ def _blank(type_name, sizes):
         if node == Nodetype.NAME:
             values[name] = _blank(what, {})
         elif node == Nodetype.BASE:
-            values[name] = '' if what[0] == 'string' else 0
+            values[name] = 0
+            if what[0] == 'string':
+                values[name] = ''
         else:
-            (kind, element), count = what
-            count = count if node == Nodetype.ARRAY else sizes.get(name, 0)
-            values[name] = (
-                [_blank(element, {}) for _ in range(count)]
-                if kind == Nodetype.NAME
-                else np.zeros(count, element[0])
-                if element[0] != 'string'
-                else []
-            )
+            element, count = what
+            if node == Nodetype.SEQUENCE:
+                count = sizes.get(name, 0)
+            values[name] = _blank_elements(element, count)
     return typestore().types[type_name](**values)
+
+
+def _blank_elements(element, count):
+    """Return ``count`` zeros of an array or sequence; of strings none: they are set later."""
+    node, what = element
+    if node == Nodetype.NAME:
+        return [_blank(what, {}) for _ in range(count)]
+    if what[0] == 'string':
+        return []
+    return np.zeros(count, what[0])

@@ -36,22 +36,25 @@ def storage_files(path: Path) -> tuple[list[Path], list[str]]:
     """Return the storage files of a bag (folder or file) and what is wrong with its metadata."""
     if not path.exists():
         raise RecordingError(f'{path} does not exist', expected='a rosbag2 folder or file')
-    if not path.is_dir():
-        if not _is_storage(path):
-            raise RecordingError(
-                f'{path} is no rosbag2',
-                expected='.mcap, .db3 or a folder',
-                do='convert a ROS 1 bag with rosbags-convert',
-            )
+    if path.is_dir():
+        return _files_of_folder(path)
+    if _is_storage(path):
         return [path], []
-    files = sorted(
-        filter(_is_storage, path.iterdir()),
-        key=lambda file: [
-            int(word) if word.isdecimal() else word for word in re.split(r'(\d+)', file.name)
-        ],
+    raise RecordingError(
+        f'{path} is no rosbag2',
+        expected='.mcap, .db3 or a folder',
+        do='convert a ROS 1 bag with rosbags-convert',
     )
-    listed, present = _listed(path / 'metadata.yaml'), {file.name for file in files}
-    if not files or present & set(listed) and not present >= set(listed):
+
+
+def _files_of_folder(path):
+    """Return the storage files in a folder and the faults of its metadata."""
+    files = sorted(filter(_is_storage, path.iterdir()), key=_by_number)
+    listed = _listed(path / 'metadata.yaml')
+    present = {file.name for file in files}
+    missing = set(listed) - present
+    some_are_listed = bool(present & set(listed))
+    if not files or (some_are_listed and missing):
         raise RecordingError(
             f'{path} is no complete rosbag2',
             expected=listed or '.mcap or .db3 files',
@@ -60,11 +63,20 @@ def storage_files(path: Path) -> tuple[list[Path], list[str]]:
         )
     if not listed:
         return files, ['no usable metadata.yaml: all storage files are read']
+    if present == set(listed):
+        return files, []
     # A recorder that splits lists a file when it is full; people rename.
-    return files, [] if present == set(listed) else [
-        f'metadata.yaml names other files ({", ".join(listed)}) than are there and read: '
-        f'{", ".join(file.name for file in files)}'
+    names = ', '.join(file.name for file in files)
+    return files, [
+        f'metadata.yaml names other files ({", ".join(listed)}) than are there and read: {names}'
     ]
+
+
+def _by_number(file):
+    """Return the sort key of a ``file``: numbers in its name count as such."""
+    words = re.split(r'(\d+)', file.name)
+    words[1::2] = map(int, words[1::2])
+    return words
 
 
 def _listed(metadata):
@@ -73,7 +85,9 @@ def _listed(metadata):
         section = _PATHS.search(metadata.read_text(encoding='utf-8'))
     except (OSError, ValueError):
         return []
-    return [Path(name).name for name in _ITEM.findall(section[0] if section else '')]
+    if section is None:
+        return []
+    return [Path(name).name for name in _ITEM.findall(section[0])]
 
 
 def sha256(files: Iterable[Path]) -> str:
@@ -107,13 +121,7 @@ def read_storage(
     """
     with _plain(path) as (plain, suffix):
         if suffix == '.mcap':
-            try:  # nodes start without its library, which has no rosdep key
-                from .mcap_file import read_mcap
-            except ModuleNotFoundError as error:
-                raise ConfigError(
-                    'an mcap file cannot be read', found=error, do='pip install mcap'
-                ) from None
-            batches = read_mcap(plain, wanted, damage, unchecked, progress)
+            batches = _read_mcap(plain, wanted, damage, unchecked, progress)
         else:
             batches = _read_sqlite3(plain, wanted, progress)
             unchecked.add('sqlite3')
@@ -121,6 +129,17 @@ def read_storage(
             if raw.data[: len(_ZSTD)].tobytes() == _ZSTD:  # message compression: of all
                 raw = RawMessages.of([*_decompressed(path, raw)], raw.received_ns)
             yield topic, type_name, raw
+
+
+def _read_mcap(*words):
+    """Return the messages of ``read_mcap``; nodes start without its library, no rosdep key."""
+    try:
+        from .mcap_file import read_mcap
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            'an mcap file cannot be read', found=error, do='pip install mcap'
+        ) from None
+    return read_mcap(*words)
 
 
 @contextmanager
@@ -156,7 +175,9 @@ def _decompressed(path, raw):
             plain = b''
         total += len(plain)
         check_unpacked(path, total, packed=raw.data.size)
-        yield plain if unpacker.eof else b''
+        if not unpacker.eof:
+            plain = b''
+        yield plain
 
 
 def _read_sqlite3(path, wanted, progress):
@@ -185,9 +206,9 @@ def _check_tables(database):
         ).fetchone()[0]
         if hidden != 0:
             raise sqlite3.DatabaseError(f'no such table: {table}, or one that is computed')
-    found = database.execute('PRAGMA quick_check(1)').fetchone()[0]
-    if found != 'ok':
-        raise sqlite3.DatabaseError(found)
+    fault = database.execute('PRAGMA quick_check(1)').fetchone()[0]
+    if fault != 'ok':
+        raise sqlite3.DatabaseError(fault)
 
 
 def _batches(database, wanted, progress):
@@ -195,11 +216,12 @@ def _batches(database, wanted, progress):
         'SELECT id, name, type, serialization_format FROM topics '
         "WHERE typeof(name) = 'text' AND typeof(type) = 'text'"
     )
-    topics = {
-        key: (topic, kind)
-        for key, topic, kind, encoding in rows
-        if wanted(topic, kind + (encoding != 'cdr') * f' ({encoding})')
-    }
+    topics = {}
+    for key, topic, kind, encoding in rows:
+        if encoding != 'cdr':
+            kind += f' ({encoding})'
+        if wanted(topic, kind):
+            topics[key] = topic, kind
     (last,) = database.execute('SELECT MAX(id) FROM messages').fetchone()
     rows = database.execute(
         f"SELECT id, topic_id, timestamp, iif(length(data) > {FREE}, x'', data) FROM messages "
@@ -207,8 +229,11 @@ def _batches(database, wanted, progress):
         "AND typeof(timestamp) = 'integer' ORDER BY id"
     )
     while batch := list(islice(rows, _ROWS)):
-        for key in {row[1]: None for row in batch}:
-            _, _, stamps, messages = zip(*(row for row in batch if row[1] == key))
+        by_topic: dict[int, list[tuple]] = {}
+        for row in batch:
+            by_topic.setdefault(row[1], []).append(row)
+        for key, rows_of_topic in by_topic.items():
+            _, _, stamps, messages = zip(*rows_of_topic)
             yield *topics[key], RawMessages.of(messages, stamps)
         progress(batch[-1][0] / max(1, last))
 
@@ -218,10 +243,10 @@ def _database(path):
     """Yield a connection; what a killed writer left (journal, log) is applied to a copy."""
     with TemporaryDirectory(prefix='ros_inertial_id_') as folder:
         beside = [path.with_name(path.name + end) for end in ('-journal', '-wal')]
-        beside = [other for other in beside if other.is_file() and other.stat().st_size]
+        unfinished = [file for file in beside if file.is_file() and file.stat().st_size]
         mode = 'mode=ro&immutable=1'
-        if beside:
-            for file in (path, *beside):
+        if unfinished:
+            for file in (path, *unfinished):
                 shutil.copy(file, folder)
             path, mode = Path(folder, path.name), 'mode=rw'
         with closing(sqlite3.connect(f'{path.resolve().as_uri()}?{mode}', uri=True)) as database:

@@ -7,6 +7,8 @@ rosbags leaves the CRC of an mcap's chunk empty; here it is written.
 from collections.abc import Sequence
 from contextlib import suppress
 import heapq
+from itertools import repeat
+from operator import itemgetter
 from pathlib import Path
 import sqlite3
 import struct
@@ -35,6 +37,7 @@ from ...errors import RecordingError
 _FLUSH_NS = 500_000_000  # what a killed recorder loses at most
 _FOREVER = QosTime(9223372036, 854775807)
 STORAGES = tuple(plugin.name.lower() for plugin in StoragePlugin)
+COMPRESSED = {'mcap': CompressionMode.STORAGE, 'sqlite3': CompressionMode.FILE}
 REFUSED = (WriterError, OSError, sqlite3.Error)  # what writing may raise
 _CRC_IN_CHUNK = 9 + 24  # bytes: opcode and length; first and last time, size
 
@@ -102,10 +105,7 @@ class BagWriter:
                 self.path, version=9, storage_plugin=StoragePlugin[storage.upper()]
             )
             if compress:
-                self._writer.set_compression(
-                    CompressionMode.STORAGE if storage == 'mcap' else CompressionMode.FILE,
-                    CompressionFormat.ZSTD,
-                )
+                self._writer.set_compression(COMPRESSED[storage], CompressionFormat.ZSTD)
             self._writer.open()
         except (*REFUSED, ValueError) as error:
             raise RecordingError(f'cannot make the bag {path}', found=error) from error
@@ -114,10 +114,12 @@ class BagWriter:
         """Declare a topic of a known type; ``latched``: its durability is transient local."""
         if full_name(type_name) not in typestore().fielddefs:
             raise RecordingError(f'topic {topic}: unknown type {type_name}')
-        durability = QosDurability.TRANSIENT_LOCAL if latched else QosDurability.VOLATILE
+        durability, depth = QosDurability.VOLATILE, 10
+        if latched:
+            durability, depth = QosDurability.TRANSIENT_LOCAL, 1
         qos = Qos(
             QosHistory.KEEP_LAST,
-            1 if latched else 10,
+            depth,
             QosReliability.RELIABLE,
             durability,
             _FOREVER,
@@ -189,25 +191,24 @@ def write_recording(
     path: str | Path, recording: Recording, storage: str = 'mcap', compress: bool = False
 ) -> None:
     """Write channels and texts of a Recording to a bag; RecordingError for tf and markers."""
-    others = [topic for topic, c in recording.channels.items() if not encodable(c.type)]
-    if others:
+    unwritable = [topic for topic, c in recording.channels.items() if not encodable(c.type)]
+    if unwritable:
         raise RecordingError(
             'topics cannot be written back',
-            found=others,
+            found=unwritable,
             exists=sorted(filter(encodable, DECODERS)),
         )
-    start = min((int(c.received_ns[0]) for c in recording.channels.values() if len(c)), default=0)
-    texts = {name: getattr(recording, name) for name in TEXTS}
+    channels = recording.channels
+    start = min((int(c.received_ns[0]) for c in channels.values() if len(c)), default=0)
     with BagWriter(path, storage, compress) as bag:
-        for name, text in texts.items():
+        for name in TEXTS:
+            text = getattr(recording, name)
             if text:
                 bag.add_topic(f'/{name}', STRING, latched=True)
                 bag.write(f'/{name}', encode_string(text), start)
-        for topic, channel in recording.channels.items():
+        streams = []
+        for topic, channel in channels.items():
             bag.add_topic(topic, channel.type)
-        streams = [
-            zip(c.received_ns.tolist(), [topic] * len(c), encode(c))
-            for topic, c in recording.channels.items()
-        ]
-        for received_ns, topic, message in heapq.merge(*streams, key=lambda item: item[0]):
+            streams.append(zip(channel.received_ns.tolist(), repeat(topic), encode(channel)))
+        for received_ns, topic, message in heapq.merge(*streams, key=itemgetter(0)):
             bag.write(topic, message, received_ns)

@@ -8,17 +8,17 @@ is commanded is held until the next command.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Mapping, Sequence
+from typing import Any, Sequence
 
 import numpy as np
 
-from .channels import BROKEN, carries, JOINT_STATE, PIECE, whole
+from .channels import BROKEN, carries, columns_of, JOINT_STATE, ROWS_AT_ONCE, without_incomplete
 from .drives import DriveOptions, is_commanded, joint_side, per_joint
-from ..recording import Channel, empty, LazyChannels, Recording
+from ..recording import Channel, empty
 from ...errors import ConfigError, RecordingError
 
 ARRAY = 'std_msgs/msg/Float64MultiArray'
-TYPES = (
+COMMAND_TYPES = (
     JOINT_STATE,
     'control_msgs/msg/JointTrajectoryControllerState',
     'trajectory_msgs/msg/JointTrajectory',
@@ -47,7 +47,7 @@ class PositionControl:
         return self.stiffness * q + self.damping * v + feedforward
 
     def torques(self, commanded: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return what joints exert (N, n) by what is ``commanded`` and measured q, v (N, n)."""
+        """Return joint torques (N, n) by the ``commanded`` part and measured q, v (N, n)."""
         torques = commanded - self.stiffness * q - self.damping * v
         return np.asarray(np.clip(torques, -self.limit, self.limit))
 
@@ -89,64 +89,6 @@ def position_control(options: DriveOptions, limit: np.ndarray | None) -> Positio
     )
 
 
-def separated(
-    recording: Recording, joints: Sequence[str], topics: str
-) -> tuple[list[Channel], Recording]:
-    """
-    Return the Channels of commands to n ``joints``, and the Recording without them.
-
-    topics : names of the topics, with blanks between; '' for the only one that may be meant
-    RecordingError where there is none, or several may be.
-    """
-    types = {topic: kind for topic, kind in recording.types().items() if kind in TYPES}
-    if topics:
-        chosen = _named_topics(topics.split(), types)
-    else:
-        chosen = _only_topic(recording, joints, types)
-    rest = {topic: kind for topic, kind in recording.types().items() if topic not in chosen}
-    channels = [of_joints(recording.channels[topic], joints) for topic in chosen]
-    return channels, replace(
-        recording, channels=LazyChannels(rest, recording.channels.__getitem__)
-    )
-
-
-def _named_topics(names: Sequence[str], types: Mapping[str, str]) -> list[str]:
-    """Return the topics among ``types`` {topic: type} that ``names`` mean, with a slash or not."""
-    topics = {topic.lstrip('/'): topic for topic in types}
-    chosen = [topics[name.lstrip('/')] for name in names if name.lstrip('/') in topics]
-    for name in names:
-        if name.lstrip('/') not in topics:
-            raise _no_commands(f'topic {name} is not in the recording', chosen, types)
-    return chosen
-
-
-def _only_topic(
-    recording: Recording, joints: Sequence[str], types: Mapping[str, str]
-) -> list[str]:
-    """Return the only topic among ``types`` {topic: type} that may hold commands to ``joints``."""
-    chosen = []
-    for topic in types:
-        if topic.endswith('joint_states'):
-            continue
-        if carries(of_joints(recording.channels[topic], joints), 'position', joints):
-            chosen.append(topic)
-    if not chosen:
-        raise _no_commands('the recording has no commands to the joints', chosen, types)
-    if len(chosen) > 1:
-        raise _no_commands('several topics may be the commands', chosen, types)
-    return chosen
-
-
-def _no_commands(problem: str, chosen: list[str], types: Mapping[str, str]) -> RecordingError:
-    """Return the error of commands that are not to be found among ``types`` {topic: type}."""
-    return RecordingError(
-        problem,
-        found=chosen or None,
-        exists=[f'{topic} ({kind})' for topic, kind in types.items()],
-        do='record the topic of the commands, and name it in effort_topic:',
-    )
-
-
 def of_joints(channel: Channel, joints: Sequence[str]) -> Channel:
     """Return a ``channel`` as one of joint states: an array's columns are those of ``joints``."""
     if channel.type != ARRAY:
@@ -157,109 +99,102 @@ def of_joints(channel: Channel, joints: Sequence[str]) -> Channel:
     return replace(channel, type=JOINT_STATE, names=tuple(joints), fields={'position': positions})
 
 
-def commanded(
-    channels: Sequence[Channel],
-    joints: Sequence[str],
-    options: DriveOptions,
-    control: PositionControl,
-) -> Channel:
+@dataclass(frozen=True)
+class Commands:
     """
-    Return the Channel of the part of the efforts that is held from each message to the next.
+    What n ``joints`` are commanded, as Channels of joint states.
 
-    channels : of ``separated``; of several the first with positions has the positions and
-        velocities, another the feedforward
-    RecordingError where they do not carry the positions of all ``joints``.
+    topics : their names, with blanks between
+    motion : of the positions and, if they are commanded, velocities
+    feedforward : of the efforts added to what these make, where there are any
     """
-    motion = joint_side(_commanded_motion(channels, joints), joints, options)
-    feedforward = _feedforward(channels, motion)
-    parts = {'position': motion, 'velocity': motion, 'effort': feedforward}
-    parts = {name: channel for name, channel in parts.items() if carries(channel, name, joints)}
-    each_once = {id(channel): channel for channel in parts.values()}
-    stamps = np.unique(np.concatenate([channel.stamp_ns for channel in each_once.values()]))
-    stamps = stamps[stamps >= motion.stamp_ns[0]]
-    torques = empty((len(stamps), len(joints)), float)
-    for low in range(0, len(stamps), PIECE):
-        at = stamps[low : low + PIECE]
-        values = {name: np.zeros((len(at), len(joints))) for name in PARTS}
-        for name, channel in parts.items():
-            values[name] = _held(channel, name, joints, at)
-        torques[low : low + PIECE] = control.commanded(*values.values())
-    return Channel(
-        ' '.join(channel.topic for channel in channels),
-        JOINT_STATE,
-        stamps,
-        stamps,
-        {'effort': torques},
-        tuple(joints),
-    )
+
+    topics: str
+    joints: tuple[str, ...]
+    motion: Channel
+    feedforward: Channel
+
+    @classmethod
+    def of(
+        cls, topics: str, joints: Sequence[str], motion: Channel, feedforward: Channel | None
+    ) -> 'Commands':
+        """Return the Commands by Channels; without ``feedforward`` it is in those of motion."""
+        motion = without_incomplete(motion, joints, BROKEN)
+        if feedforward is None:
+            feedforward = motion
+        elif 'effort' not in feedforward.fields:  # of an array: its only columns
+            feedforward = _efforts_of_array(feedforward, joints)
+        return cls(topics, tuple(joints), motion, feedforward)
+
+    def torques(self, options: DriveOptions, control: PositionControl) -> Channel:
+        """Return the Channel of the part of the efforts that is held from command to command."""
+        motion, joints = joint_side(self.motion, self.joints, options), self.joints
+        feedforward = motion
+        if self.feedforward is not self.motion:
+            feedforward = self.feedforward
+        channels = {'position': motion, 'velocity': motion, 'effort': feedforward}
+        parts = {name: c for name, c in channels.items() if carries(c, name, joints)}
+        each_once = {channel.topic: channel.stamp_ns for channel in parts.values()}
+        stamps = np.unique(np.concatenate([*each_once.values()]))
+        stamps = stamps[stamps >= motion.stamp_ns[0]]
+        torques = empty((len(stamps), len(joints)), float)
+        for low in range(0, len(stamps), ROWS_AT_ONCE):
+            at = stamps[low : low + ROWS_AT_ONCE]
+            values = {name: np.zeros((len(at), len(joints))) for name in PARTS}
+            for name, channel in parts.items():
+                values[name] = _held(channel, name, joints, at)
+            torques[low : low + ROWS_AT_ONCE] = control.commanded(*values.values())
+        return Channel(self.topics, JOINT_STATE, stamps, stamps, {'effort': torques}, joints)
+
+    def check_followed(self, measured: Channel) -> None:
+        """
+        Raise RecordingError where joints do not move as commanded: of another sign or order.
+
+        measured : joint states.  What such commands make of the stiffness is huge, and looks like
+        a spring that explains all of it.
+        """
+        measured = measured.rows(slice(None, None, -(-len(measured) // ROWS_AT_ONCE)))
+        q = measured.fields['position'][:, columns_of(measured, self.joints)]
+        commanded = _held(self.motion, 'position', self.joints, measured.stamp_ns)
+        good = np.isfinite(q).all(axis=1) & (measured.stamp_ns >= self.motion.stamp_ns[0])
+        if not good.any():
+            return
+        wrong = []
+        for joint, q_of_joint, command in zip(self.joints, q[good].T, commanded[good].T):
+            if not _follows(q_of_joint, command):
+                wrong.append(joint)
+        if wrong:
+            raise RecordingError(
+                'joints do not move as they are commanded',
+                found=', '.join(wrong),
+                do='look at the signs, the order and the topic of the commands',
+            )
 
 
-def _commanded_motion(channels: Sequence[Channel], joints: Sequence[str]) -> Channel:
-    """Return the first of ``channels`` that commands positions of all ``joints``."""
-    for channel in channels:
-        if carries(channel, 'position', joints) and set(joints) <= set(channel.names):
-            return whole(channel, joints, BROKEN)
-    raise RecordingError(
-        f'{channels[0].topic} commands no positions of all joints',
-        expected=tuple(joints),
-        found=channels[0].names or None,
-        do='name the topic of the commands in effort_topic:',
-    )
-
-
-def _feedforward(channels: Sequence[Channel], motion: Channel) -> Channel:
-    """Return the Channel whose effort is the feedforward: beside the ``motion``, or it itself."""
-    for channel in channels:
-        if channel.topic == motion.topic:
-            continue
-        if 'effort' not in channel.fields:  # of an array: its only columns
-            return replace(channel, fields={'effort': channel.fields['position']})
-        return channel
-    return motion
-
-
-def check_followed(motion: Channel, channels: Sequence[Channel], joints: Sequence[str]) -> None:
-    """
-    Raise RecordingError where ``joints`` do not move as commanded: of another sign or order.
-
-    motion : of the joint states; channels : of ``separated``.  What such commands make of the
-    stiffness is huge, and looks like a spring that explains all of it.
-    """
-    commands = next((c for c in channels if carries(c, 'position', joints)), None)
-    if commands is None or not set(joints) <= set(commands.names) or not len(commands):
-        return  # ``commanded`` says so
-    motion = motion.rows(slice(None, None, -(-len(motion) // PIECE)))
-    q = motion.fields['position'][:, [motion.names.index(joint) for joint in joints]]
-    asked = _held(whole(commands, joints, BROKEN), 'position', joints, motion.stamp_ns)
-    good = np.isfinite(q).all(axis=1) & (motion.stamp_ns >= commands.stamp_ns[0])
-    if not good.any():
-        return
-    wrong = [
-        joint
-        for joint, measured, command in zip(joints, q[good].T, asked[good].T)
-        if not _follows(measured, command)
-    ]
-    if wrong:
+def _efforts_of_array(channel: Channel, joints: Sequence[str]) -> Channel:
+    """Return a ``channel`` of ``of_joints`` whose only numbers are efforts."""
+    if 'position' not in channel.fields:
         raise RecordingError(
-            'joints do not move as they are commanded',
-            found=', '.join(wrong),
-            do='look at the signs, the order and the topic of the commands',
+            f'{channel.topic} commands no efforts of all joints',
+            expected=tuple(joints),
+            found=channel.names or None,
+            do='leave it out of effort_topic:',
         )
+    return replace(channel, fields={'effort': channel.fields['position']})
 
 
 def _follows(measured: np.ndarray, command: np.ndarray) -> bool:
     """Return whether positions ``measured`` (N,) follow a ``command`` (N,), or hardly move."""
     q, asked = (np.unwrap(x) - np.unwrap(x).mean() for x in (measured, command))
-    moves = min(np.ptp(q), np.ptp(asked)) > MOVES
-    elsewhere = q @ asked < FOLLOWED * np.linalg.norm(q) * np.linalg.norm(asked)
-    return not (moves and elsewhere)
+    if min(np.ptp(q), np.ptp(asked)) <= MOVES:
+        return True
+    return bool(q @ asked >= FOLLOWED * np.linalg.norm(q) * np.linalg.norm(asked))
 
 
 def _held(channel: Channel, name: str, joints: Sequence[str], at: np.ndarray) -> np.ndarray:
     """Return values (N, n) that hold at stamps ``at`` (N,) [ns]; zero before the first."""
     message = np.searchsorted(channel.stamp_ns, at, side='right') - 1
-    columns = [channel.names.index(joint) for joint in joints]
-    values = channel.fields[name][message.clip(0)][:, columns]
+    values = channel.fields[name][message.clip(0)][:, columns_of(channel, joints)]
     return np.where((message >= 0)[:, None] & np.isfinite(values), values, 0.0)
 
 
@@ -267,7 +202,7 @@ def efforts_at(motion: Channel, force: Channel, control: PositionControl) -> Cha
     """Return a ``motion`` with the efforts that ``commanded`` ones, ``force``, make there."""
     joints = force.names
     motion = motion.rows(motion.stamp_ns >= force.stamp_ns[0])
-    columns = [motion.names.index(joint) for joint in joints]
+    columns = columns_of(motion, joints)
     q = motion.fields['position'][:, columns]
     if 'velocity' in motion.fields:
         v = motion.fields['velocity'][:, columns]

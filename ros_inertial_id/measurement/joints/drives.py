@@ -102,23 +102,29 @@ def joint_side(channel: Channel, joints: Sequence[str], options: DriveOptions) -
         offset = per_joint(options.position_offset, 'position_offset', count)
     if options.position_kind == 'link' and not np.any(offset):
         return channel
-    missing = [joint for joint in joints if joint not in channel.names]
-    if missing:
-        return channel  # whoever needs them will say so
-    inverse = np.eye(count)
-    if options.position_kind == 'motor':
-        inverse = np.linalg.inv(motor_turns(options, count))
-        inverse[abs(inverse) < 1e-12 * abs(inverse).max()] = 0.0
+    if not set(joints) <= set(channel.names):
+        return channel  # whoever needs those that are missing will say so
+    turns = _joint_turns(options, count)
     columns = [channel.names.index(joint) for joint in joints]
-    zero_of = {'position': offset, 'velocity': np.zeros(count)}
     fields = dict(channel.fields)
-    for name in zero_of.keys() & fields.keys():
-        motor, link = fields[name][:, columns], fields[name].copy()
-        for j, row in enumerate(inverse):
+    for name, zero in (('position', offset), ('velocity', np.zeros(count))):
+        if name not in fields:
+            continue
+        of_motors, of_joints = fields[name][:, columns], fields[name].copy()
+        for j, row in enumerate(turns):
             motors = np.flatnonzero(row)  # a motor that is missing spoils only its joints
-            link[:, columns[j]] = motor[:, motors] @ row[motors] + zero_of[name][j]
-        fields[name] = link
+            of_joints[:, columns[j]] = of_motors[:, motors] @ row[motors] + zero[j]
+        fields[name] = of_joints
     return replace(channel, fields=fields)
+
+
+def _joint_turns(options: DriveOptions, count: int) -> np.ndarray:
+    """Return the matrix (n, n) of joint angles per recorded angle, of motors or of joints."""
+    if options.position_kind == 'link':
+        return np.eye(count)
+    turns = np.linalg.inv(motor_turns(options, count))
+    turns[abs(turns) < 1e-12 * abs(turns).max()] = 0.0
+    return turns
 
 
 def per_joint(values: Sequence[float], name: str, count: int) -> np.ndarray:

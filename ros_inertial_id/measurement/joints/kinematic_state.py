@@ -14,13 +14,13 @@ from .drives import DriveOptions
 from .effort_source import EffortSource
 from .. import signals
 from ..recording import page_out
-from ..sampling import held, interpolate, REACH
+from ..sampling import held, interpolate, SPLINE_REACH
 from ..summary import Summary
 from ...options import option, topic_option
 
 AT_REST = 0.01  # [rad or m] that a joint goes in all where it stands still
-PIECE = 8192  # samples of one state
-MOST = 256  # rows of a History; of more the smallest reversals go: noise at rest moves no friction
+SAMPLES_OF_STATE = 8192
+LONGEST_HISTORY = 256  # rows; of more the smallest reversals go: noise at rest moves no friction
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class History:
             keep = np.ones(len(q), dtype=bool)
             ((step[1:] != step[:-1]) | (v[2:] != v[1:-1])).any(axis=1, out=keep[1:-1])
             q, v = q[keep], v[keep]
-        while len(q) > MOST:
+        while len(q) > LONGEST_HISTORY:
             q, v = _without_smallest(q, v)
         return History(q, v)
 
@@ -123,13 +123,15 @@ class JointSpaceState:
         """Return the state of the samples ``chosen`` by a slice."""
         around = self.around
         if around is not None:
-            kept = range(*around.keep.indices(len(around.q)))[chosen]
-            around = replace(around, keep=slice(kept.start, kept.stop, kept.step))
+            rows = range(*around.keep.indices(len(around.q)))[chosen]
+            around = replace(around, keep=slice(rows.start, rows.stop, rows.step))
         # Copies: a view of few samples would keep the whole piece alive.
         t, q, v, a, tau, tau_raw = (
             x[chosen].copy() for x in (self.t, self.q, self.v, self.a, self.tau, self.tau_raw)
         )
-        late = None if self.late is None else self.late[chosen].copy()
+        late = self.late
+        if late is not None:
+            late = late[chosen].copy()
         return JointSpaceState(t, self.segment, q, v, a, tau, tau_raw, around, late)
 
     def filtered(self, columns: Callable[..., Iterable[np.ndarray]]) -> list[np.ndarray]:
@@ -145,19 +147,11 @@ class JointSpaceState:
         if around is None:
             return list(columns(self.q, self.v, self.a))
         before = around.before
-        return [
-            signals.smooth(x[len(before.q) :], around.kernel, around.keep)
-            for x in columns(
-                *(
-                    np.concatenate(pair)
-                    for pair in (
-                        (before.q, around.q),
-                        (before.v, around.v),
-                        (np.zeros_like(before.q), around.a),
-                    )
-                )
-            )
-        ]
+        q = np.concatenate([before.q, around.q])
+        v = np.concatenate([before.v, around.v])
+        a = np.concatenate([np.zeros_like(before.q), around.a])
+        since = len(before.q)
+        return [signals.smooth(x[since:], around.kernel, around.keep) for x in columns(q, v, a)]
 
 
 @dataclass(frozen=True)
@@ -221,8 +215,9 @@ class JointSpaceObservation:
 
     def samples(self, training: bool = False) -> int:
         """Return about how many samples ``states`` will yield."""
-        count = sum(count for _, count in self.clock.segments)
-        return -(-count // self.decimate) if training else count
+        if training:
+            return -(-self.clock.ticks // self.decimate)
+        return self.clock.ticks
 
     def states(self, training: bool = False) -> Iterator[JointSpaceState]:
         """
@@ -251,9 +246,9 @@ class JointSpaceObservation:
         if end - begin <= 2:
             return
         around = None
-        for low in range(begin, end, PIECE):
+        for low in range(begin, end, SAMPLES_OF_STATE):
             page_out()
-            high = min(low + PIECE, end)
+            high = min(low + SAMPLES_OF_STATE, end)
             first, last = _piece_with_reach(low, high, count, reach)
             times = start + np.arange(first, last) * period
             keep = slice(low - first + (begin - low) % decimate, high - first, decimate)
@@ -302,36 +297,35 @@ class JointSpaceObservation:
         return self.effort_source.torque(commanded, q, v), commanded
 
     def _commanded(self, t: np.ndarray) -> np.ndarray:
-        """Return what was commanded (N, n) at times t (N,) [s]: means over a period."""
+        """Return commanded values (N, n) at times t (N,) [s]: means over a period."""
         stamps = next(iter(self.effort.values()))[0]
         near = slice(*(np.searchsorted(stamps, t[[0, -1]]) + [-2, 2]).clip(0))
         commands = np.stack([x[near] for _, x in self.effort.values()], axis=1)
         return held(stamps[near], commands, t, self.clock.period)
 
     def _trimmed(self, number, count, training):
-        """Return where in a segment of ``count`` samples the first and the last one count."""
+        """Return the first sample of a segment of ``count`` that is given out, and the end."""
         edge = int(round(self.trim / self.clock.period))
-        is_first, is_last = number == 0, number == len(self.clock.segments) - 1
+        cut_begin, cut_end = self.cut
         begin, end = 0, count
-        if training or (is_first and self.cut[0]):
+        if training or (number == 0 and cut_begin):
             begin = edge
-        if training or (is_last and self.cut[1]):
+        if training or (number == len(self.clock.segments) - 1 and cut_end):
             end = count - edge
         return begin, end
 
     def on_clock(self, series: Mapping, t: np.ndarray) -> np.ndarray:
         """Return (N, n) values of series {joint: (stamps, values)} at times t (N,) [s]."""
-        together: dict[int, list] = {}
+        columns_of: dict[int, list[int]] = {}  # of series with the same stamps
         for k, (stamps, _) in enumerate(series.values()):
-            together.setdefault(id(stamps), []).append(k)
-        columns, out = list(series.values()), np.empty((len(t), len(series)))
-        for ks in together.values():
-            stamps = columns[ks[0]][0]
-            near = slice(*np.searchsorted(stamps, t[[0, -1]]) + [-2 * REACH, 2 * REACH])
-            near = slice(max(0, near.start), near.stop)
-            out[:, ks] = interpolate(
-                stamps[near], np.stack([columns[k][1][near] for k in ks], axis=1), t
-            )
+            columns_of.setdefault(id(stamps), []).append(k)
+        each, out = list(series.values()), np.empty((len(t), len(series)))
+        for columns in columns_of.values():
+            stamps, _ = each[columns[0]]
+            low, high = np.searchsorted(stamps, t[[0, -1]]).tolist()
+            near = slice(max(0, low - 2 * SPLINE_REACH), high + 2 * SPLINE_REACH)
+            values = np.stack([each[k][1][near] for k in columns], axis=1)
+            out[:, columns] = interpolate(stamps[near], values, t)
         return out
 
     def _motion(self, t):

@@ -10,9 +10,12 @@ import numpy as np
 from .kinematic_state import FilterContext, History, JointSpaceState
 from ..sampling import convolve_inside
 
-DIRECT = 64  # ticks: more of them at once are filtered by FFT
-FEW = 4  # ticks: so many are faster one by one
+BY_PRODUCTS = 64  # ticks: more of them at once are filtered by FFT
+ONE_BY_ONE = 4  # ticks: so many are faster one by one
 Kernels = tuple[np.ndarray, np.ndarray, np.ndarray]
+# Of q, v and a: of which part of the rows, and by the kernel of which derivative.
+FROM_POSITIONS = (0, 0), (0, 1), (0, 2)
+FROM_VELOCITIES = (0, 0), (1, 0), (1, 1)
 
 
 class LiveClock:
@@ -37,14 +40,17 @@ class LiveClock:
         causal: bool = False,
     ) -> None:
         longest = max(map(len, kernels))
-        self.half, self.past = len(kernel) // 2, longest - 1 if causal else longest // 2
-        self.ahead = 0 if causal else self.past
+        self.half = len(kernel) // 2
+        if causal:
+            self.past, self.ahead = longest - 1, 0
+        else:
+            self.past = self.ahead = longest // 2
         self.moved, self.loaded = 0, self.past
         self._start, self._period, self._kernel = start, period, kernel
-        # Of which part of the rows, by which kernel: q from q, v and a from v or all from q.
-        places, orders = ((0, 1, 1), (0, 0, 1)) if measured_velocity else ((0, 0, 0), (0, 1, 2))
-        self._plan = [(place, kernels[k]) for place, k in zip(places, orders)]
-        self._parts = 2 if measured_velocity else 1
+        plan, self._parts = FROM_POSITIONS, 1
+        if measured_velocity:
+            plan, self._parts = FROM_VELOCITIES, 2
+        self._plan = [(part, kernels[order]) for part, order in plan]
         self._rows = np.empty((0, 0))
         self._motion: list[np.ndarray] = []
         self._loads = np.empty((0, 0))
@@ -56,32 +62,31 @@ class LiveClock:
         return self._start + np.arange(first, end) * self._period
 
     def ticks(self, t: float) -> int:
-        """Return how many ticks there are until ``t`` [s]."""
+        """Return the number of ticks until ``t`` [s]."""
         return int(np.floor((t - self._start) / self._period + 1e-6)) + 1
 
     def move(self, rows: np.ndarray) -> None:
         """Add the motion ``rows`` (M, n or 2 n) of the next ticks, and filter what can be."""
-        self._rows = np.concatenate([self._rows, rows]) if self._rows.size else rows
+        self._rows = joined_rows(self._rows, rows)
         self.moved += len(rows)
         if len(self._rows) <= self.past + self.ahead:
             return
         n = self._rows.shape[1] // self._parts
-        fresh = [
-            through(
-                self._rows[:, k * n : (k + 1) * n],
-                kernel,
-                self.past if self.ahead else len(kernel) // 2,
-            )
-            for k, kernel in self._plan
-        ]
-        self._motion = (
-            [np.concatenate(pair) for pair in zip(self._motion, fresh)] if self._motion else fresh
-        )
+        fresh = []
+        for part, kernel in self._plan:
+            reach = len(kernel) // 2
+            if self.ahead:
+                reach = self.past
+            fresh.append(through(self._rows[:, part * n : (part + 1) * n], kernel, reach))
+        if self._motion:
+            self._motion = [np.concatenate(pair) for pair in zip(self._motion, fresh)]
+        else:
+            self._motion = fresh
         self._rows = self._rows[len(fresh[0]) :].copy()
 
     def load(self, loads: np.ndarray) -> None:
         """Add the loads (M, m) of the next ticks."""
-        self._loads = np.concatenate([self._loads, loads]) if self._loads.size else loads
+        self._loads = joined_rows(self._loads, loads)
         self.loaded += len(loads)
 
     def state(self, first: int, last: int) -> JointSpaceState:
@@ -91,12 +96,14 @@ class LiveClock:
         Both grow from call to call; there are motion and loads for ``half`` ticks around them.
         """
         low, half = first - self.half - self._first, self.half
-        wide = slice(low, low + last - first + 2 * half + 1)
+        with_surroundings = slice(low, low + last - first + 2 * half + 1)
         keep = slice(half, half + last - first + 1)
         t = self.times(first - half, last + half + 1)
-        q, v, a = (x[wide] for x in self._motion)
-        loads = self._loads[wide]
-        before = self._around.until(t[0]) if self._around else History.none(q.shape[1])
+        q, v, a = (x[with_surroundings] for x in self._motion)
+        loads = self._loads[with_surroundings]
+        before = History.none(q.shape[1])
+        if self._around is not None:
+            before = self._around.until(t[0])
         self._around = FilterContext(t, q, v, a, self._kernel, keep, before)
         out = JointSpaceState(
             t[keep],
@@ -114,13 +121,20 @@ class LiveClock:
         return out
 
 
+def joined_rows(rows: np.ndarray, more: np.ndarray) -> np.ndarray:
+    """Return ``more`` rows (M, k) after ``rows`` (N, k), which may be none of any width."""
+    if not rows.size:
+        return more
+    return np.concatenate([rows, more])
+
+
 def through(x: np.ndarray, kernel: np.ndarray, reach: int) -> np.ndarray:
     """Return x (N, k) through a ``kernel`` that is no wider than ``reach``: (N - 2 reach, k)."""
     half = len(kernel) // 2
     x = x[reach - half : len(x) - reach + half]
-    if len(x) - 2 * half > DIRECT:
+    if len(x) - 2 * half > BY_PRODUCTS:
         return convolve_inside(x, kernel)
-    if len(x) - 2 * half <= FEW:
+    if len(x) - 2 * half <= ONE_BY_ONE:
         return np.stack([kernel[::-1] @ x[k : k + len(kernel)] for k in range(len(x) - 2 * half)])
     # NumPy's sliding_window_view takes longer to check than this to filter.
     x, (count, columns) = np.ascontiguousarray(x), x.shape

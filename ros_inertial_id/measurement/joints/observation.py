@@ -5,44 +5,29 @@ The clock, the kind of velocity, the cutoff: each is chosen from the recording, 
 say it.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Sequence
 
 import numpy as np
 
-from .channels import (
-    BROKEN,
-    carries,
-    check_effort,
-    common_clock,
-    find_channel,
-    series_of,
-    SHORTEST,
-    Unwrapper,
-    whole,
-)
-from .commands import (
-    check_followed,
-    commanded,
-    efforts_at,
-    position_control,
-    PositionControl,
-    separated,
-)
+from .channels import BROKEN, check_effort, common_clock, series_of, SHORTEST, without_incomplete
+from .commands import efforts_at, position_control, PositionControl
 from .drives import joint_side
 from .effort_source import EffortSource
 from .kinematic_state import AT_REST, JointSpaceObservation, SignalOptions
+from .sources import joint_sources, JointSources
+from .wrapping import Unwrapper
 from .. import signals
 from ..recording import Channel, Recording
 from ..summary import Summary
 from ...errors import InertialIdError, RecordingError
 
-ENOUGH = 30.0  # [s] of motion, to choose the cutoff and the kind of velocity by
+ENOUGH_MOTION = 30.0  # [s], to choose the cutoff and the kind of velocity by
 LEAST_SPEED = 0.05  # of the fastest joint's: a slower one shows the noise of its velocity
-GUESSED = 1.0  # periods of the cutoff at the ends of a segment that the filter guessed most
-GUESSED_OF_JERK = 3.0  # the same of the jerk, on which the delay of commands hangs
+FILTER_EDGE = 1.0  # periods of the cutoff at the ends of a segment that the filter guessed most
+JERK_EDGE = 3.0  # the same of the jerk, on which the delay of commands hangs
 AGREEMENT = 0.1  # relative difference of measured and differentiated velocities
-STILL = 1e-3  # [rad or m]: a recording in which no joint moves more excites nothing
+LEAST_MOTION = 1e-3  # [rad or m]: a recording in which no joint moves more excites nothing
 
 
 def observe_joints(
@@ -64,8 +49,9 @@ def observe_joints(
     options, joints = options or SignalOptions(), tuple(joints)
     if options.drive_gain and recording.effort_kind and options.effort_kind == 'link':
         options = replace(options, effort_kind=recording.effort_kind)
-    actuated = joints if actuated is None else tuple(actuated)
-    probe = _probe(recording, joints, options, actuated, limit)
+    if actuated is None:
+        actuated = joints
+    probe = _probe(recording, joints, options, tuple(actuated), limit)
     check_moving(probe)
     probe, cutoff = _with_velocity(probe, options)
     summary = replace(
@@ -87,11 +73,12 @@ def _with_velocity(
     by_position = _velocities(probe, measured=False)
     measured, disagreement = choose_velocity(probe, options.velocity, by_sensor, by_position)
     cutoff, motion_ends_at = options.cutoff, None
-    if not cutoff and measured:
-        cutoff, motion_ends_at = signals.choose_cutoff(by_sensor, clock.period, by_position)
-    elif not cutoff:
-        cutoff, motion_ends_at = signals.choose_cutoff(by_position, clock.period, ())
-    velocity_of = max(disagreement, key=lambda joint: disagreement[joint], default=None)
+    if not cutoff:
+        velocities, differences = by_position, list[np.ndarray]()
+        if measured:
+            velocities, differences = by_sensor, by_position
+        cutoff, motion_ends_at = signals.choose_cutoff(velocities, clock.period, differences)
+    velocity_of = max(disagreement, key=disagreement.__getitem__, default=None)
     summary = replace(
         probe.summary,
         rate=1.0 / clock.period,
@@ -118,64 +105,112 @@ def _probe(
     control = None
     if actuated:
         control = position_control(options, limit)
-    origin = recording.origin_ns()
-    motion, force = sources(recording, joints, options, actuated, control)
-    same_topic, unwrap, messages = force is motion, Unwrapper(joints), len(motion)
-    motion = whole(motion, tuple({*joints, *actuated} & {*motion.names}), BROKEN)
-    not_finite = messages - len(motion)
-    motion = joint_side(unwrap(motion), joints, options)
-    if same_topic:
-        force = motion
-    elif control is None:
-        force = whole(force, actuated, BROKEN)
-    position, velocity, effort = _series(motion, force, joints, actuated, origin)
+    sources = joint_sources(recording, joints, options, actuated)
+    recorded = sources.motion_of(recording)
     if control is None:
-        moving = [joint for joint, (_, q) in position.items() if np.ptp(q) > AT_REST]
-        check_effort(effort, force.topic, moving)
-        clock = common_clock(motion, force, joints, origin)
-        series = (*position.values(), *velocity.values(), *effort.values())
-    else:  # what is commanded holds until the next command
-        clock = common_clock(motion, motion, joints, origin)
-        series = (*position.values(), *velocity.values())
-    return _commanded_from(
-        JointSpaceObservation(
-            joints,
-            position,
-            velocity,
-            effort,
-            _together(clock, series, position),
-            np.ones(1),
-            False,
-            EffortSource.of(options, len(actuated), limit),
-            summary=Summary(
-                topic=motion.topic,
-                effort_topic=force.topic,
-                not_finite=not_finite,
-                unwrapped=unwrap.counts,
-            ),
-        )
+        force = sources.efforts_of(recording, recorded)
+    else:
+        force = _commanded_efforts(recording, sources, recorded, options, control)
+    motion = _motion_of(recording, recorded, sources, joints, options)
+    if control is None:
+        force, efforts, clock = _with_measured_efforts(motion, force, actuated)
+    else:
+        efforts = series_of(force, 'effort', actuated, motion.seconds(force))
+        clock = common_clock(motion.channel, motion.channel, joints, motion.origin)
+        clock = _together(clock, motion.series(), motion.position)
+    summary = Summary(
+        topic=motion.channel.topic,
+        effort_topic=force.topic,
+        not_finite=len(recorded) - len(motion.channel),
+        unwrapped=motion.wrapped,
     )
+    observation = JointSpaceObservation(
+        joints,
+        motion.position,
+        motion.velocity,
+        efforts,
+        clock,
+        kernel=np.ones(1),
+        measured_velocity=False,
+        effort_source=EffortSource.of(options, len(actuated), limit),
+        summary=summary,
+    )
+    return _commanded_from(observation)
 
 
-def _series(
-    motion: Channel,
-    force: Channel,
-    joints: Sequence[str],
-    actuated: Sequence[str],
-    origin: int,
-) -> tuple[dict, dict, dict]:
-    """Return position, velocity and effort as {joint: (stamps [s], values)}, {} for none."""
-    t = (motion.stamp_ns - origin) * 1e-9
-    position = series_of(motion, 'position', joints, origin, t)
-    velocity: dict = {}
-    if carries(motion, 'velocity', joints):
-        velocity = series_of(motion, 'velocity', joints, origin, t)
-    effort: dict = {}
-    if actuated and force is motion:
-        effort = series_of(force, 'effort', actuated, origin, t)
-    elif actuated:
-        effort = series_of(force, 'effort', actuated, origin)
-    return position, velocity, effort
+Series = dict[str, tuple[np.ndarray, np.ndarray]]  # {joint: (stamps [s], values)}
+
+
+@dataclass(frozen=True)
+class _Motion:
+    """
+    The motion of joints as recorded, on the joints' side of their drives.
+
+    recorded : Channel as it is in the recording; channel : without unusable messages and wraps
+    origin : zero of time [ns]; t : (N,) [s] stamps of ``channel``
+    position, velocity : series of each joint; no velocity where not all have one
+    wrapped : {joint: how often its position wrapped}
+    """
+
+    recorded: Channel
+    channel: Channel
+    origin: int
+    t: np.ndarray
+    position: Series
+    velocity: Series
+    wrapped: dict[str, int]
+
+    def seconds(self, channel: Channel) -> np.ndarray:
+        """Return the stamps (N,) of a ``channel`` [s], the same array for that of the motion."""
+        if channel is self.channel:
+            return self.t
+        return _seconds(channel, self.origin)
+
+    def series(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return (stamps, values) of all that is known of the motion."""
+        return [*self.position.values(), *self.velocity.values()]
+
+
+def _seconds(channel: Channel, origin: int) -> np.ndarray:
+    return (channel.stamp_ns - origin) * 1e-9
+
+
+def _motion_of(
+    recording: Recording,
+    recorded: Channel,
+    sources: JointSources,
+    joints: tuple[str, ...],
+    options: SignalOptions,
+) -> _Motion:
+    """Return the _Motion of ``joints`` in the Channel ``recorded``."""
+    origin, unwrap = recording.origin_ns(), Unwrapper(joints)
+    of_arm = tuple({*joints, *sources.actuated} & {*recorded.names})
+    usable = without_incomplete(recorded, of_arm, BROKEN)
+    channel = joint_side(unwrap(usable), joints, options)
+    t = _seconds(channel, origin)
+    position = series_of(channel, 'position', joints, t)
+    velocity: Series = {}
+    if len(sources.velocity) == len(joints):
+        velocity = series_of(channel, 'velocity', joints, t)
+    return _Motion(recorded, channel, origin, t, position, velocity, unwrap.counts)
+
+
+def _with_measured_efforts(
+    motion: _Motion, force: Channel, actuated: Sequence[str]
+) -> tuple[Channel, Series, signals.Clock]:
+    """Return the Channel and series of measured efforts ``force``, and the Clock of both."""
+    if force is motion.recorded:
+        force = motion.channel
+    else:
+        force = without_incomplete(force, actuated, BROKEN)
+    efforts: Series = {}
+    if actuated:
+        efforts = series_of(force, 'effort', actuated, motion.seconds(force))
+    moving = [joint for joint, (_, q) in motion.position.items() if np.ptp(q) > AT_REST]
+    check_effort(efforts, force.topic, moving)
+    clock = common_clock(motion.channel, force, tuple(motion.position), motion.origin)
+    series = [*motion.series(), *efforts.values()]
+    return force, efforts, _together(clock, series, motion.position)
 
 
 def with_cutoff(
@@ -191,9 +226,9 @@ def with_cutoff(
     clock = _usable(clock, half, observation.summary.topic)
     kernel = signals.zero_phase_kernel(period, cutoff)
     # Where the filter guessed most; the stencil reaches further than that near Nyquist.
-    guessed = GUESSED
+    guessed = FILTER_EDGE
     if observation.effort_source.is_commanded:
-        guessed = GUESSED_OF_JERK
+        guessed = JERK_EDGE
     trim = max(guessed / cutoff, signals.STENCIL * period)
     decimate = decimate or max(1, int(1.0 / (10.0 * cutoff * period)))
     summary = replace(
@@ -201,7 +236,7 @@ def with_cutoff(
         cutoff=cutoff,
         decimate=decimate,
         segments=len(clock.segments),
-        duration=sum(count for _, count in clock.segments) * period,
+        duration=clock.seconds,
     )
     return replace(
         observation, clock=clock, kernel=kernel, trim=trim, decimate=decimate, summary=summary
@@ -233,7 +268,7 @@ def at_one_cutoff(
 
 
 def _velocity_kind(measured: bool) -> str:
-    """Return how a Summary names velocities that are ``measured``, or not."""
+    """Return the name that a Summary has for velocities that are ``measured``, or not."""
     if measured:
         return 'measured'
     return 'differentiated'
@@ -262,30 +297,6 @@ def with_time_offset(observation: JointSpaceObservation, offset: float) -> Joint
     return _commanded_from(replace(observation, effort=effort, clock=clock, summary=summary))
 
 
-def sources(
-    recording: Recording,
-    joints: Sequence[str],
-    options: SignalOptions,
-    actuated: Sequence[str],
-    control: PositionControl | None,
-) -> tuple[Channel, Channel]:
-    """
-    Return the Channels of the motion of ``joints`` and of the efforts of ``actuated`` ones.
-
-    control : of commanded drives, whose efforts are what is held from one command to the next
-    """
-    if control is not None:
-        commands, recording = separated(recording, actuated, options.effort_topic)
-        motion = find_channel(recording, joints, options.joint_states_topic, 'position')
-        check_followed(motion, commands, actuated)
-        return motion, commanded(commands, actuated, options, control)
-    motion = find_channel(recording, joints, options.joint_states_topic, 'position')
-    if not actuated or (not options.effort_topic and carries(motion, 'effort', actuated)):
-        return motion, motion
-    topic = options.effort_topic or motion.topic
-    return motion, find_channel(recording, actuated, topic, 'effort')
-
-
 def motion_and_efforts(
     recording: Recording, joints: Sequence[str], options: SignalOptions, limit: np.ndarray
 ) -> tuple[Channel, Channel | None]:
@@ -298,13 +309,28 @@ def motion_and_efforts(
     RecordingError where no topic carries the positions.
     """
     control = position_control(options, limit)
+    sources = joint_sources(recording, joints, options)
+    motion = sources.motion_of(recording)
     try:
-        motion, force = sources(recording, joints, options, joints, control)
+        if control is None:
+            return motion, sources.efforts_of(recording, motion)
+        force = _commanded_efforts(recording, sources, motion, options, control)
     except InertialIdError:
-        return sources(recording, joints, options, (), None)[0], None
-    if control is None:
-        return motion, force
+        return motion, None
     return motion, efforts_at(joint_side(motion, joints, options), force, control)
+
+
+def _commanded_efforts(
+    recording: Recording,
+    sources: JointSources,
+    motion: Channel,
+    options: SignalOptions,
+    control: PositionControl,
+) -> Channel:
+    """Return the Channel of what is commanded; ``motion``, as recorded, has to follow it."""
+    commands = sources.commands_of(recording)
+    commands.check_followed(motion)
+    return commands.torques(options, control)
 
 
 def _commanded_from(observation: JointSpaceObservation) -> JointSpaceObservation:
@@ -312,9 +338,7 @@ def _commanded_from(observation: JointSpaceObservation) -> JointSpaceObservation
     if not observation.effort_source.is_commanded:
         return observation
     first = next(iter(observation.effort.values()))[0][0]
-    last = max(
-        start + count * observation.clock.period for start, count in observation.clock.segments
-    )
+    last = observation.clock.end
     clock = signals.covered(observation.clock, np.array([first, max(first, last)]))
     if not clock.segments:
         raise RecordingError(
@@ -355,9 +379,9 @@ def _velocities(probe: JointSpaceObservation, measured: bool) -> list[np.ndarray
 def _most_moving(probe: JointSpaceObservation) -> Sequence[tuple[float, int]]:
     """Return (start [s], samples) of parts of segments, enough to choose by: those that move."""
     segments, period = probe.clock.segments, probe.clock.period
-    if sum(count for _, count in segments) * period <= ENOUGH:
+    if probe.clock.seconds <= ENOUGH_MOTION:
         return segments
-    length = int(ENOUGH / 3.0 / period)
+    length = int(ENOUGH_MOTION / 3.0 / period)
     parts = []
     for start, count in segments:
         for first in range(0, count, length):
@@ -409,23 +433,22 @@ def choose_velocity(
 
 
 def check_moving(probe: JointSpaceObservation) -> None:
-    """Raise RecordingError when no joint of ``probe`` moves by more than STILL."""
-    span = {joint: float(np.ptp(values)) for joint, (_, values) in probe.position.items()}
-    if max(span.values()) < STILL:
+    """Raise RecordingError when no joint of ``probe`` moves by more than LEAST_MOTION."""
+    largest = max(float(np.ptp(values)) for _, values in probe.position.values())
+    if largest < LEAST_MOTION:
         raise RecordingError(
             'the motion excites nothing',
-            found=f'no joint moves more than {max(span.values()):.2g} rad',
+            found=f'no joint moves more than {largest:.2g} rad',
             do='play a designed motion: inertial-id design',
         )
 
 
 def _usable(clock, half, topic):
     """Return the clock without the segments too short to filter; refuse when none is left."""
-    duration = sum(count for _, count in clock.segments) * clock.period
-    if duration < SHORTEST:
+    if clock.seconds < SHORTEST:
         raise RecordingError(
             f'{topic} is too short',
-            found=f'{duration:#.3g} s',
+            found=f'{clock.seconds:#.3g} s',
             expected=f'at least {SHORTEST:.0f} s',
             do='record longer',
         )

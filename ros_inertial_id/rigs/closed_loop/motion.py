@@ -20,7 +20,7 @@ from ..measurement.markers import read_markers
 from ..measurement.sources import channel_of
 from ...dynamics.body_motion import frame_of
 from ...errors import ConfigError, RecordingError
-from ...measurement.joints.channels import find_channel
+from ...measurement.joints.sources import find_channel
 from ...measurement.recording import Channel, Recording
 from ...options import option
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from ros_inertial_id.errors import RecordingError
-from ros_inertial_id.measurement.joints.channels import find_channel, JOINT_STATE
+from ros_inertial_id.measurement.joints.channels import JOINT_STATE
 from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
 from ros_inertial_id.measurement.joints.observation import observe_joints
+from ros_inertial_id.measurement.joints.sources import find_channel
 from ros_inertial_id.measurement.recording import Channel, joined, Recording
 from ros_inertial_id.options import options_from
 

@@ -7,7 +7,11 @@ import pytest
 
 from ros_inertial_id.dynamics.friction import friction_column, friction_parameters
 from ros_inertial_id.measurement.joints import kinematic_state
-from ros_inertial_id.measurement.joints.kinematic_state import History, MOST, SignalOptions
+from ros_inertial_id.measurement.joints.kinematic_state import (
+    History,
+    LONGEST_HISTORY,
+    SignalOptions,
+)
 from ros_inertial_id.measurement.joints.observation import observe_joints
 
 
@@ -32,7 +36,7 @@ def test_history_of_a_trembling_joint_is_bounded_and_keeps_its_friction():
     history = History.none(1)
     for part in np.array_split(q, 400):
         history = history.extended(part, np.zeros_like(part))
-        assert len(history.q) <= MOST
+        assert len(history.q) <= LONGEST_HISTORY
     for distance in (0.01, 0.1):
         z = column(history.q[:, 0], history.v[:, 0], distance)[-1]
         # It stays where the motion left it: what is kept of the noise is 0.2 mm of way.
@@ -49,7 +53,7 @@ def test_states_of_pieces_of_any_size_have_the_same_friction(
     options = replace(SignalOptions(cutoff=20.0), velocity=velocity)
 
     def filtered(piece):
-        monkeypatch.setattr(kinematic_state, 'PIECE', piece)
+        monkeypatch.setattr(kinematic_state, 'SAMPLES_OF_STATE', piece)
         return np.concatenate(
             [
                 s.filtered(lambda q, v, a: [dahl(q, v, 0.3)])[0]

@@ -60,9 +60,9 @@ def test_the_same_joints_come_out_whatever_the_order_in_the_messages(arm3_record
 def test_pieces_of_any_size_give_the_same_states(arm3_recording, monkeypatch, velocity):
     names = arm3_recording.channels['/joint_states'].names
     options = replace(SLOW, velocity=velocity)
-    monkeypatch.setattr(kinematic_state, 'PIECE', 10**6)
+    monkeypatch.setattr(kinematic_state, 'SAMPLES_OF_STATE', 10**6)
     at_once = whole(observe_joints(arm3_recording, names, options))
-    monkeypatch.setattr(kinematic_state, 'PIECE', 700)
+    monkeypatch.setattr(kinematic_state, 'SAMPLES_OF_STATE', 700)
     piecewise = whole(observe_joints(arm3_recording, names, options))
     for name, values in at_once.items():
         # Filtering by FFT rounds relative to the largest value in the piece.
@@ -73,7 +73,7 @@ def test_pieces_of_any_size_give_the_same_states(arm3_recording, monkeypatch, ve
 
 def test_a_column_is_filtered_as_the_torque_was(arm3_recording, arm3_motion, monkeypatch):
     names = arm3_motion[0]
-    monkeypatch.setattr(kinematic_state, 'PIECE', 900)
+    monkeypatch.setattr(kinematic_state, 'SAMPLES_OF_STATE', 900)
     observation = observe_joints(arm3_recording, names, SLOW)
     columns = np.concatenate(
         [s.filtered(lambda q, v, a: [np.sign(v)])[0] for s in observation.states()]

@@ -6,9 +6,9 @@ import mujoco_arm
 import numpy as np
 import pytest
 
-from ros_inertial_id.measurement.joints.channels import Unwrapper
 from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
 from ros_inertial_id.measurement.joints.observation import observe_joints
+from ros_inertial_id.measurement.joints.wrapping import Unwrapper
 from ros_inertial_id.measurement.recording import Recording
 
 NAMES = ('a', 'b')
