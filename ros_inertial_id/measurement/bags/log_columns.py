@@ -77,7 +77,7 @@ class JointColumns:
     """
     The joint states, or the commands, in a table.
 
-    quantities : position, velocity, effort, those that there are
+    quantities : position, velocity, effort, those that there are; {} where no column is of joints
     joints : k names, or numbers where the table has none
     used : names of all columns in it
     rows : (N,) bool, which n rows of the table these are: in others all cells are empty
@@ -214,15 +214,18 @@ def _put_in_si(column: _Column, target: np.ndarray) -> None:
     page_out()
 
 
-def joint_columns(table: LogTable, commanded: bool = False) -> JointColumns | None:
+NO_JOINTS = JointColumns({}, (), frozenset(), np.zeros(0, bool))
+
+
+def joint_columns(table: LogTable, commanded: bool = False) -> JointColumns:
     """
-    Return what joints measure in a ``table``, None where no column is of joints.
+    Return what joints measure in a ``table``, NO_JOINTS where no column is of joints.
 
     commanded : return what they were commanded instead
     """
     spellings = _best_spellings(table, commanded)
     if not spellings:
-        return None
+        return NO_JOINTS
     joints = _joints_of(list(spellings.values()))
     used: set[str] = set()
     quantities = {}

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .log_columns import joint_columns, JointColumns, LogTable
+from .log_columns import joint_columns, JointColumns, LogTable, NO_JOINTS
 from .log_renaming import RENAME
-from .log_times import nanoseconds, read_stamps, Stamps
+from .log_times import NO_TIME, read_stamps, Stamps, stamps_at_rate
 from .log_topics import topic_channels
 from ..recording import Channel
 from ...errors import RecordingError
@@ -24,7 +24,13 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class JointStream:
-    """Joint states, or commands, of a file; stamp_ns : (n,) int64 [ns], None without a time."""
+    """
+    Joint states, or commands, of a file.
+
+    where : of the file, for messages
+    joints : NO_JOINTS where the file has none
+    stamp_ns : (n,) int64 [ns], None without a time
+    """
 
     where: str
     joints: JointColumns
@@ -71,14 +77,13 @@ class LogPart:
     What one file of a log holds.
 
     where : of the file, for messages
-    states, commands : of the joints, None where there are none
     channels : of other topics
     understood : in words what was read -> names of its columns, and what was left out
     """
 
     where: str
-    states: JointStream | None
-    commands: JointStream | None
+    states: JointStream
+    commands: JointStream
     channels: dict[str, Channel]
     understood: dict[str, tuple[str, ...]]
 
@@ -94,88 +99,68 @@ def read_part(where: str, columns: Mapping[str, Any], rate: float | None) -> Log
     joints = joint_columns(table)
     commands = _commands(table, joints)
     stamps = _stamps(table, joints, rate)
-    if stamps is None and table.topic_fields:
-        raise no_time_column(where)
     channels: dict[str, Channel] = {}
     lacking: list[str] = []
-    if stamps is not None:
+    if stamps.stamp_ns is not None:
         channels, lacking = topic_channels(table.topic_fields, columns, stamps.stamp_ns)
-    if joints is None and not channels:
+    if not (joints.quantities or channels):
         raise RecordingError(
             f'{where} has no columns of joints',
             found=lacking or list(columns)[:50],
             expected='time, and q_<joint>, v_<joint>, tau_<joint> of every one',
             do=RENAME,
         )
-    understood = {}
-    if stamps is not None and stamps.columns:
-        understood[f'time in {stamps.unit}'] = stamps.columns
+    used = {'', *table.topic_fields, *stamps.columns, *joints.used, *commands.used}
+    unused = [name for name in columns if name not in used]
+    understood = {f'time in {stamps.unit}': stamps.columns}
     understood |= {topic: (channel.type,) for topic, channel in channels.items()}
-    left_out = (*lacking, *_unused(table, stamps, joints, commands))
-    if left_out:
-        _logger.warning('%s: not imported: %s', where, ', '.join(left_out))
-        understood[LEFT_OUT] = left_out
-    states = _stream(table, joints, stamps)
-    return LogPart(where, states, _stream(table, commands, stamps), channels, understood)
+    understood[LEFT_OUT] = (*lacking, *unused)
+    if understood[LEFT_OUT]:
+        _logger.warning('%s: not imported: %s', where, ', '.join(understood[LEFT_OUT]))
+    return LogPart(
+        where,
+        _stream(table, joints, stamps),
+        _stream(table, commands, stamps),
+        channels,
+        {what: names for what, names in understood.items() if names},
+    )
 
 
-def _commands(table: LogTable, joints: JointColumns | None) -> JointColumns | None:
-    """Return what the ``joints`` in a table were commanded, None without positions of all."""
-    if joints is None or 'position' not in joints.quantities:
-        return None
+def _commands(table: LogTable, joints: JointColumns) -> JointColumns:
+    """Return what the ``joints`` in a table were commanded, NO_JOINTS without positions of all."""
+    if 'position' not in joints.quantities:
+        return NO_JOINTS
     try:
         commands = joint_columns(table, commanded=True)
-        if commands is None or 'position' not in commands.quantities:
-            return None
-        return commands.like(joints, table.where)
+        if 'position' in commands.quantities:
+            return commands.like(joints, table.where)
     except RecordingError as error:
         _logger.warning('the commands are not imported: %s', error)
-        return None
+    return NO_JOINTS
 
 
-def _stamps(table: LogTable, joints: JointColumns | None, rate: float | None) -> Stamps | None:
+def _stamps(table: LogTable, joints: JointColumns, rate: float | None) -> Stamps:
     """Return the stamps of the rows: of a time, or else at a ``rate`` [Hz] from 0."""
     stamps = read_stamps(table, joints)
-    if stamps is not None and rate is not None:
+    if stamps.columns and rate is not None:
         raise RecordingError(
             f'{table.where} has a time column',
             found=f'rate {rate} Hz as well',
             do='leave the rate out',
         )
-    if stamps is not None or rate is None or rate <= 0:
+    if stamps.columns:
         return stamps
-    if joints is not None:
-        count = len(joints.rows)
-    elif table.topic_fields:
-        count = len(table.columns[next(iter(table.topic_fields))])
-    else:
-        count = 0
-    return Stamps(nanoseconds(table.where, np.arange(count) / rate), (), '')
+    if rate is not None and rate > 0:
+        counts = [len(joints.rows), *(len(table.columns[name]) for name in table.topic_fields)]
+        return stamps_at_rate(max(counts), rate)
+    if table.topic_fields:
+        raise no_time_column(table.where)
+    return NO_TIME
 
 
-def _unused(
-    table: LogTable,
-    stamps: Stamps | None,
-    joints: JointColumns | None,
-    commands: JointColumns | None,
-) -> list[str]:
-    """Return the columns with a name of which nothing was taken."""
-    used = set(table.topic_fields)
-    if stamps is not None:
-        used.update(stamps.columns)
-    for columns in (joints, commands):
-        if columns is not None:
-            used.update(columns.used)
-    return [name for name in table.columns if name and name not in used]
-
-
-def _stream(
-    table: LogTable, joints: JointColumns | None, stamps: Stamps | None
-) -> JointStream | None:
+def _stream(table: LogTable, joints: JointColumns, stamps: Stamps) -> JointStream:
     """Return joint states or commands with the stamps of their rows."""
-    if joints is None:
-        return None
-    if stamps is None:
+    if stamps.stamp_ns is None or not joints.quantities:
         return JointStream(table.where, joints, None)
     if stamps.stamp_ns.shape != joints.rows.shape:
         raise table.do_not_belong_together()
@@ -184,13 +169,13 @@ def _stream(
 
 def joined_streams(parts: Sequence[LogPart]) -> dict[str, JointStream]:
     """Return joint states, efforts of another clock, and commands by topic; {} without joints."""
-    states = [part.states for part in parts if part.states is not None]
-    commands = [part.commands for part in parts if part.commands is not None]
+    states = [part.states for part in parts if part.states.joints.quantities]
     if not states:
         return {}
     streams = _joined_states(states)
-    if commands:
-        streams |= _commands_on_clock(commands[-1], streams[JOINT_STATES])
+    for part in parts:
+        if part.commands.joints.quantities:
+            streams |= _commands_on_clock(part.commands, streams[JOINT_STATES])
     return streams
 
 

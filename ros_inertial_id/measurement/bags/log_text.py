@@ -31,57 +31,63 @@ _DECIMAL_COMMA = re.compile(r'[-+]?\d+,\d+(e[-+]?\d+)?', re.I)
 class TextLayout:
     """How a text is laid out: names of its columns, lines above the first row of numbers."""
 
+    path: Path
     delimiter: str
     names: list[str]
     lines_above: int
     decimal: str
 
+    @property
+    def separator(self) -> str:
+        """Return the delimiter as pandas takes it: one or several blanks."""
+        return {' ': r'\s+'}.get(self.delimiter, self.delimiter)
+
+    def error(self, are_wrong: Any, expected: str, found: str) -> RecordingError:
+        """Return the error of the first of the rows that ``are_wrong``."""
+        line = are_wrong.argmax() + self.lines_above + 1
+        return RecordingError(f'{self.path}, line {line}', expected=expected, found=found)
+
 
 def read_text(path: Path, columns: str) -> dict[str, Any]:
     """Return the columns of a text: of joints and topics as numbers, times and names as text."""
-    from pandas import read_csv
+    from pandas import read_csv, to_numeric
 
     layout = _layout(path, columns)
-    count = len(layout.names)
     places = renamed(str(path), {name: k for k, name in enumerate(layout.names)}, columns)
     table = LogTable(str(path), places)
-    texts_wanted = {
+    as_texts = {
         name for name, meaning in table.meanings.items() if meaning.quantity in (TIME, NAMES)
     }
+    count = len(layout.names)
     frame = read_csv(
         path,
-        sep=r'\s+' if layout.delimiter == ' ' else layout.delimiter,
+        sep=layout.separator,
         header=None,
         names=range(count + 1),
         index_col=False,
         skiprows=layout.lines_above,
-        dtype={places[name]: str for name in texts_wanted},
+        dtype={places[name]: str for name in as_texts},
         low_memory=False,
         decimal=layout.decimal,
         skipinitialspace=True,
         encoding='utf-8-sig',
         encoding_errors='replace',
     )
-    beyond = frame[count].notna()
-    if beyond.any():
-        raise RecordingError(
-            f'{path}, line {beyond.argmax() + layout.lines_above + 1}',
-            found='more',
-            expected=f'{count} cells',
-        )
+    are_beyond = frame[count].notna()
+    if are_beyond.any():
+        raise layout.error(are_beyond, f'{count} cells', 'more')
     values = {}
     for name, place in places.items():
-        if name in texts_wanted:
-            values[name] = texts(frame[place].fillna(''), path)
-            continue
-        numbers, words = _numbers(frame[place])
-        if words.any() and _must_be_numbers(table, name):
-            raise RecordingError(
-                f'{path}, line {words.argmax() + layout.lines_above + 1}',
-                expected='a number',
-                found=frame[place][words].iloc[0],
-            )
-        values[name] = numbers
+        cells = frame[place]
+        if name in as_texts:
+            values[name] = texts(cells.fillna(''), path)
+        elif cells.dtype.kind in 'fiu':
+            values[name] = cells.to_numpy(float)
+        else:
+            are_words = to_numeric(cells, errors='coerce').isna() & cells.notna()
+            if are_words.any() and _must_be_numbers(table, name):
+                raise layout.error(are_words, 'a number', cells[are_words].iloc[0])
+            values[name] = cells.to_numpy(object if are_words.any() else float)
     return values
 
 
@@ -91,25 +97,16 @@ def _must_be_numbers(table: LogTable, name: str) -> bool:
     return name in table.topic_fields or (meaning is not None and meaning.is_measured)
 
 
-def _numbers(cells: Any) -> tuple[np.ndarray, Any]:
-    """Return cells (n,) of a frame as floats, or as they are where some are words; which are."""
-    from pandas import to_numeric
-
-    if cells.dtype.kind in 'fiu':
-        return cells.to_numpy(float), np.zeros(0, bool)
-    words = to_numeric(cells, errors='coerce').isna() & cells.notna()
-    return cells.to_numpy(object if words.any() else float), words
-
-
 def _layout(path: Path, columns: str) -> TextLayout:
     """Return how a text is laid out, whose ``columns`` may be named by whoever imports it."""
     with path.open(encoding='utf-8-sig', errors='replace') as stream:
         lines = [line.strip() for line in islice(stream, FIRST_LINES)]
     lines += ['', '']
-    said = re.match(r'sep=(.)', lines[0])
-    lines_above = 1 if said else 0
+    lines_above, delimiter = 0, ''
+    if stated := re.match(r'sep=(.)', lines[0]):
+        lines_above, delimiter = 1, stated[1]
     header_line = lines[lines_above].lstrip('# ')
-    delimiter = said[1] if said else _delimiter(header_line)
+    delimiter = delimiter or _delimiter(header_line)
     header = _cells(header_line, delimiter)
     rows = [_cells(line, delimiter) for line in lines[lines_above + 1 :]]
     check_unpacked(path, 8 * len(header) * _line_count(path), len(header))
@@ -126,7 +123,7 @@ def _layout(path: Path, columns: str) -> TextLayout:
         names = header
     names = _named_by_file(path, names)
     _refuse_twice(path, names)
-    return TextLayout(delimiter, names, lines_above, _decimal(delimiter, rows))
+    return TextLayout(path, delimiter, names, lines_above, _decimal(delimiter, rows))
 
 
 def _delimiter(line: str) -> str:
@@ -140,13 +137,13 @@ def _cells(line: str, delimiter: str) -> list[str]:
     if delimiter == ' ':
         return line.split()
     cells = next(csv.reader([line], delimiter=delimiter), [])
-    return [cell.strip() for cell in cells]
+    return list(map(str.strip, cells))
 
 
 def _is_row(header: list[str], second: list[str]) -> bool:
     """Return whether the first line is no header: numbers where the second has numbers."""
-    numbers = [_is_number(cell) for cell in header]
-    return any(numbers) and numbers == [_is_number(cell) for cell in second]
+    are_numbers = list(map(_is_number, header))
+    return any(are_numbers) and are_numbers == list(map(_is_number, second))
 
 
 def _names_without_header(
@@ -158,15 +155,15 @@ def _names_without_header(
         return names
     if not columns:
         raise RecordingError(f'{path}: no header line', found=', '.join(second[:4]), do=RENAME)
-    return [str(k) for k in range(len(cells))]
+    return list(map(str, range(len(cells))))
 
 
 def _echo_names(cells: list[str]) -> list[str]:
     """Return names of a row of a JointState as ``ros2 topic echo --csv`` writes it, or []."""
-    is_stamp = all(cell.isdecimal() for cell in cells[:2])
-    are_numbers = [_is_number(cell) for cell in cells[3:]]
-    joints = are_numbers.index(True) if True in are_numbers else 0
-    if not (is_stamp and joints and len(are_numbers) == 4 * joints):
+    are_numbers = list(map(_is_number, cells[3:]))
+    joints, rest = divmod(len(are_numbers), 4)
+    begins_with_names = are_numbers[: joints + 1] == [*[False] * joints, True]
+    if rest or not begins_with_names or not all(map(str.isdecimal, cells[:2])):
         return []
     names = ['header.stamp.sec', 'header.stamp.nanosec', 'header.frame_id']
     for word in ('name', *JOINT_QUANTITIES):

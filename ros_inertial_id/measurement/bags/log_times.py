@@ -24,6 +24,7 @@ TOO_FEW_STEPS = 10  # between samples, to say anything about a rate
 UNIT_AGREES = 1.3  # factor within which positions and velocities are of one clock
 REPEATED_STAMPS = 0.1  # of the stamps: more of them are of a clock with too few digits
 _SECONDS_NAME = re.compile(r'(.*?)(sec|secs)', re.I)  # nanoseconds may have a column of their own
+UNIT_NAMES = {row.scale: row.spellings[0] for row in TIME_UNITS}
 _NANOSECONDS_ENDINGS = ('nanosec', 'nsec', 'nsecs')
 
 
@@ -38,11 +39,14 @@ class Clock:
 
 @dataclass(frozen=True)
 class Stamps:
-    """Stamps of all rows of a log (N,) int64 [ns], the columns they are from, their unit."""
+    """Stamps of all rows of a log (N,) int64 [ns], None without a time; columns, unit : their."""
 
-    stamp_ns: np.ndarray
+    stamp_ns: np.ndarray | None
     columns: tuple[str, ...]
     unit: str
+
+
+NO_TIME = Stamps(None, (), '')
 
 
 def clocks(meanings: Mapping[str, ColumnMeaning]) -> list[Clock]:
@@ -65,51 +69,52 @@ def _nanoseconds_beside(name: str, times: Mapping[str, ColumnMeaning]) -> list[s
     return [other for other in times if other.lower() in wanted]
 
 
-def read_stamps(table: LogTable, joints: JointColumns | None) -> Stamps | None:
-    """Return the stamps of a ``table`` with these ``joints``, None without a time."""
-    stamps = None
+def read_stamps(table: LogTable, joints: JointColumns) -> Stamps:
+    """Return the stamps of a ``table`` with these ``joints``, NO_TIME without a time."""
+    stamps = NO_TIME
     for clock in clocks(table.meanings):
         times = [np.atleast_1d(table.columns[name]) for name in clock.columns]
         if not _are_of_rows(times, joints):
             continue
-        stamps = _stamps(table.where, clock, times, joints)
-        if joints and len(stamps.stamp_ns) == len(joints.rows):
-            stamp_ns = stamps.stamp_ns[joints.rows]
-            _refuse_repeated(table.where, clock.columns[0], stamp_ns, joints)
-        if stamps.stamp_ns.any():  # a header that nobody stamped is no clock
+        unit = clock.unit or _unit(table.where, clock.columns[0], times[0], joints)
+        stamp_ns = _sum_ns(table.where, times, unit)
+        stamps = Stamps(stamp_ns, clock.columns, UNIT_NAMES[unit])
+        if stamp_ns.shape == joints.rows.shape:
+            _refuse_repeated(table.where, clock.columns[0], stamp_ns[joints.rows], joints)
+        if stamp_ns.any():  # a header that nobody stamped is no clock
             break
     return stamps
 
 
-def _are_of_rows(times: list[np.ndarray], joints: JointColumns | None) -> bool:
+def stamps_at_rate(count: int, rate: float) -> Stamps:
+    """Return ``count`` stamps from 0 at a ``rate`` [Hz]."""
+    return Stamps(nanoseconds('rate', np.arange(count) / rate), (), '')
+
+
+def _are_of_rows(times: list[np.ndarray], joints: JointColumns) -> bool:
     """Return whether columns of a time are alike, and no period T beside many rows."""
     first = times[0]
     if any(part.shape != (len(first),) for part in times):
         return False
-    return joints is None or len(first) != 1 or len(joints.rows) <= 1
+    return len(first) != 1 or len(joints.rows) <= 1
 
 
-def _stamps(
-    where: str, clock: Clock, times: list[np.ndarray], joints: JointColumns | None
-) -> Stamps:
-    """Return the stamps of one time, or of seconds and nanoseconds."""
-    if len(times) == 2:
-        unit = 1
-        seconds, nanosecs = times
-        stamp_ns = nanoseconds(where, seconds) + nanoseconds(where, nanosecs, 1)
-    else:
-        unit = clock.unit or _unit(where, clock.columns[0], times[0], joints)
-        stamp_ns = nanoseconds(where, times[0], unit)
-    names = {row.scale: row.spellings[0] for row in TIME_UNITS}
-    return Stamps(stamp_ns, clock.columns, names[unit])
+def _sum_ns(where: str, times: list[np.ndarray], unit: int) -> np.ndarray:
+    """Return one time in a ``unit`` [ns], or seconds and nanoseconds, as int64 [ns]."""
+    if len(times) == 1:
+        return nanoseconds(where, times[0], unit)
+    seconds, nanosecs = times
+    return nanoseconds(where, seconds) + nanoseconds(where, nanosecs, 1)
 
 
 def _refuse_repeated(where: str, name: str, stamp_ns: np.ndarray, joints: JointColumns) -> None:
     """Raise RecordingError where many rows that differ have the stamp of the row before."""
-    same, steps = np.flatnonzero(np.diff(stamp_ns) == 0), len(stamp_ns) - 1
+    steps = len(stamp_ns) - 1
+    if steps <= TOO_FEW_STEPS:
+        return
+    same, duration = np.flatnonzero(np.diff(stamp_ns) == 0), np.ptp(stamp_ns)
     changed = [(x[same + 1] != x[same]).any(axis=1) for x in joints.fields.values()]
     repeated = np.any(changed, axis=0).sum()
-    duration = np.ptp(stamp_ns) if steps > TOO_FEW_STEPS else 0
     if duration and repeated > REPEATED_STAMPS * steps:
         raise RecordingError(
             f'{where}: {name} has too few digits',
@@ -120,7 +125,7 @@ def _refuse_repeated(where: str, name: str, stamp_ns: np.ndarray, joints: JointC
         )
 
 
-def _unit(where: str, name: str, times: np.ndarray, joints: JointColumns | None) -> int:
+def _unit(where: str, name: str, times: np.ndarray, joints: JointColumns) -> int:
     """Return the unit [ns] of times (n,) whose name does not say it."""
     if times.dtype.kind == 'M':
         return SECOND
@@ -149,12 +154,10 @@ def _unit(where: str, name: str, times: np.ndarray, joints: JointColumns | None)
     return _unit_by_rate(step)
 
 
-def _unit_by_velocities(t: np.ndarray, joints: JointColumns | None) -> int:
+def _unit_by_velocities(t: np.ndarray, joints: JointColumns) -> int:
     """Return the unit [ns] of t (N,) in which velocities make the way of the positions, or 0."""
-    if joints is None or t.shape != joints.rows.shape:
-        return 0
     q, v = joints.fields.get('position'), joints.fields.get('velocity')
-    if q is None or v is None:
+    if q is None or v is None or t.shape != joints.rows.shape:
         return 0
     way = np.diff(q, axis=0)
     due = 0.5 * (v[1:] + v[:-1]) * np.diff(t[joints.rows])[:, None]  # were the unit a second

@@ -83,6 +83,9 @@ class _TopicColumns:
 
     def channel(self, values: Mapping[str, np.ndarray], stamp_ns: np.ndarray) -> Channel:
         """Return the Channel of ``values`` (n,) by column, of the rows that have all of them."""
+        for by_axis in self.columns.values():
+            for column in by_axis.values():
+                _check_numbers(column, values[column], len(stamp_ns))
         fields = {field: self._field(field, values) for field in self.columns}
         rows = np.isfinite(np.hstack(list(fields.values()))).all(axis=1)
         return Channel(
@@ -95,11 +98,16 @@ class _TopicColumns:
 
     def _field(self, field: str, values: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return a field (n, axes) of ``values`` (n,) by column."""
-        columns = [self.columns[field][axis] for axis in _axes(field)]
-        for column in columns:
-            if values[column].dtype.kind not in 'fiu':
-                raise RecordingError(f'{column} is not numeric', found=values[column].dtype)
-        return np.stack([values[column] for column in columns], axis=1)
+        by_axis = self.columns[field]
+        return np.stack([values[by_axis[axis]] for axis in _axes(field)], axis=1)
+
+
+def _check_numbers(column: str, x: np.ndarray, count: int) -> None:
+    """Raise RecordingError where x is not ``count`` numbers."""
+    if x.dtype.kind not in 'fiu' or x.shape != (count,):
+        raise RecordingError(
+            f'column {column}', expected=f'{count} numbers', found=f'{x.dtype} {x.shape}'
+        )
 
 
 def topic_channels(
