@@ -105,9 +105,9 @@ _FORMS = tuple(  # how the words of a quantity and a joint stand together; the f
     re.compile(form, re.I)
     for form in (
         rf'/(.*/)?(?P<joint>[^/]+)/{_WORD}',
-        rf'(joint_?)?{_WORD}{_LABEL}',
+        rf'(joint[_ ]?)?{_WORD}{_LABEL}',
         rf'(?P<joint>.+)[_. ]{_WORD}',
-        rf'.*[./](joint_?)?{_WORD}{_LABEL}',
+        rf'.*[./](joint[_ ]?)?{_WORD}{_LABEL}',
     )
 )
 _TIME_UNIT = rf'(?P<unit>{_one_of(*TIME_UNIT_OF)})'
@@ -122,20 +122,25 @@ _UNIT = re.compile(
     rf'(?<=\w)[_ ](?P<bare>{_one_of(*UNITS_WITHOUT_BRACKETS)})(?=$|_\d)',
     re.I,
 )
-_AS_MEASURED = _one_of(*QUALIFIERS['measured'])
-_MEASURED = re.compile(
-    rf'^({_AS_MEASURED})[_. ]|(?<=\w)[_. ]({_AS_MEASURED})(?=$|\d|[_./ \[])', re.I
-)
-_AS_COMMANDED = _one_of(*QUALIFIERS['commanded'], *QUALIFIERS['commanded effort'])
-_COMMANDED = re.compile(  # cmd_q1, tau_ff1
-    rf'^({_AS_COMMANDED})[_./ ]|[_./ ]({_AS_COMMANDED})(?=$|[_./ \[\d])', re.I
-)
+
+
+def _qualifier(words: Iterable[str]) -> re.Pattern[str]:
+    """Return the pattern of ``words`` with one separator: actual_q1, cmd.q1, q_actual, q_cmd1."""
+    word = _one_of(*words)
+    return re.compile(
+        rf'(?<![^_./ ])({word})[_ ]|^({word})[./]|[_./ ]({word})(?=$|[./\[\d])', re.I
+    )
+
+
+_MEASURED = _qualifier(QUALIFIERS['measured'])
+_COMMANDED = _qualifier((*QUALIFIERS['commanded'], *QUALIFIERS['commanded effort']))
 _COMMANDED_POSITION = re.compile(  # command_1, whose quantity no word says
     rf'(?<![^_./ ])({_one_of(*QUALIFIERS["commanded"])})(?=$|[_./ \[\d])', re.I
 )
 _NO_SENSOR = re.compile(
     rf'(^|[_./ ])({_one_of(*QUALIFIERS["no sensor"])})($|[_./ \[])|(tau|torque)_?ext', re.I
 )
+_OF_JOINT_J = re.compile(r'tau_(j\d+)$', re.I)  # beside q_j1; beside q1 libfranka's of joint 1
 _DESIRED = re.compile(r'_d(?=$|[_./ \[\d])')  # of libfranka, beside the same without it
 
 
@@ -200,6 +205,11 @@ def column_meanings(names: Iterable[str]) -> dict[str, ColumnMeaning]:
         meaning = _desired_meaning(name, last_words) or column_meaning(name)
         if meaning is not None:
             meanings[name] = meaning
+    joints = {meaning.joint for meaning in meanings.values()}
+    for name, meaning in meanings.items():
+        named = _OF_JOINT_J.search(name)
+        if named and named[1] in joints:
+            meanings[name] = replace(meaning, joint=named[1])
     return meanings
 
 
@@ -215,7 +225,9 @@ def _desired_meaning(name: str, last_words: set[str]) -> ColumnMeaning | None:
 
 
 def _last_word(name: str) -> str:
-    return re.split('[./]', name)[-1]
+    """Return the name of a column without its unit, and without the topic or struct before it."""
+    text, _ = _without_unit(name.strip())
+    return re.split('[./]', text)[-1]
 
 
 def _in_a_form(text: str) -> re.Match[str] | None:
