@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .bag import read_bag, split_window
-from .log_files import is_log, place_of, read_table
+from .log_files import is_log, name_of, read_table
 from .log_joint_names import names_of_joints, ORDERED
 from .log_parts import joined_streams, JOINT_STATES, JointStream, LogPart, read_part
 from .messages import JOINT_STATE
@@ -76,7 +76,7 @@ def read_log(
     """
     sources = list(logs) if isinstance(logs, (list, tuple)) else [logs]
     parts = [
-        read_part(place_of(source), read_table(source, names), rate)
+        read_part(name_of(source), read_table(source, names), rate)
         for source, names in zip(sources, _columns_by_source(columns, len(sources)))
     ]
     channels: dict[str, Channel] = {}

@@ -120,17 +120,17 @@ def read_hdf5(path: Path) -> dict[str, np.ndarray]:
     """Return the arrays of an HDF5 file, pictures apart, by their paths in it."""
     import h5py
 
-    found: dict[str, Any] = {}
+    datasets: dict[str, Any] = {}
 
     def take(name: str, item: Any) -> None:
         if isinstance(item, h5py.Dataset) and _is_of_numbers(name, item):
-            found[name] = item
-            check_unpacked(path, 0, len(found))
+            datasets[name] = item
+            check_unpacked(path, 0, len(datasets))
 
     with h5py.File(path) as file:
         file.visititems(take)
-        check_unpacked(path, sum(x.size * x.dtype.itemsize for x in found.values()))
-        return {name: np.atleast_1d(np.squeeze(x[()])) for name, x in found.items()}
+        check_unpacked(path, sum(x.size * x.dtype.itemsize for x in datasets.values()))
+        return {name: np.atleast_1d(np.squeeze(x[()])) for name, x in datasets.items()}
 
 
 def _is_of_numbers(name: str, item: Any) -> bool:

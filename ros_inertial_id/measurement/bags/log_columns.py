@@ -238,7 +238,9 @@ def joint_columns(table: LogTable, commanded: bool = False) -> JointColumns:
     if not rows.all():
         quantities = {kind: quantity.of_rows(rows) for kind, quantity in quantities.items()}
     columns = JointColumns(quantities, tuple(joints), frozenset(used), rows)
-    return columns if columns.are_named else _named_by_cells(table, columns)
+    if columns.are_named:
+        return columns
+    return _named_by_cells(table, columns)
 
 
 def _best_spellings(table: LogTable, commanded: bool) -> dict[str, _Spelling]:

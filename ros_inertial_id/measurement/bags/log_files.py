@@ -33,8 +33,8 @@ INSTALL = {
 }
 
 
-def place_of(source: Any) -> str:
-    """Return in words where a log is: its path, or a table in memory."""
+def name_of(source: Any) -> str:
+    """Return what messages call a log: its path, or the table in memory."""
     if isinstance(source, (str, Path)):
         return path_text(source)
     return 'the table'
@@ -57,7 +57,7 @@ def read_table(source: Any, columns: str = '') -> dict[str, Any]:
     if isinstance(source, (str, Path)):
         return _read_file(Path(source), columns)
     try:
-        return renamed(place_of(source), arrays_by_name(source), columns)
+        return renamed(name_of(source), arrays_by_name(source), columns)
     except (AttributeError, TypeError, KeyError, IndexError, ValueError) as error:
         raise RecordingError(
             'log',
@@ -68,14 +68,14 @@ def read_table(source: Any, columns: str = '') -> dict[str, Any]:
 
 def _read_file(path: Path, columns: str) -> dict[str, Any]:
     """Return the columns of a file, or dataset; errors of its library become ours."""
-    place, reader = path_text(path), _reader(path)
+    where, reader = path_text(path), _reader(path)
     try:
         if reader is read_text:  # renamed before it is read: times stay texts, to be exact
             return read_text(path, columns)
-        return renamed(place, reader(path), columns)
+        return renamed(where, reader(path), columns)
     except ImportError as error:
         raise ConfigError(
-            f'{place} cannot be read',
+            f'{where} cannot be read',
             found=str(error).partition('\n')[0],
             do=INSTALL.get(reader, 'pip install pandas'),
         ) from None
@@ -83,7 +83,7 @@ def _read_file(path: Path, columns: str) -> dict[str, Any]:
         raise
     except Exception as error:  # of six libraries, for a damaged file
         raise RecordingError(
-            f'{place} cannot be read',
+            f'{where} cannot be read',
             found=str(error)[:200],
             expected='plain arrays or columns of numbers',
         ) from error

@@ -77,13 +77,12 @@ QUALIFIERS = {  # words beside that of the quantity
 }
 
 
-def by_spelling(rows: Iterable[Unit]) -> dict[str, Unit]:
-    """Return the units in ``rows`` by each of their spellings."""
+def _by_spelling(rows: Iterable[Unit]) -> dict[str, Unit]:
     return {spelling: row for row in rows for spelling in row.spellings}
 
 
-UNIT_OF = by_spelling(UNITS)
-TIME_UNIT_OF = by_spelling(TIME_UNITS)
+UNIT_OF = _by_spelling(UNITS)
+TIME_UNIT_OF = _by_spelling(TIME_UNITS)
 _SPELLED = [(spelling, row) for row in WORDS for spelling in row.spellings]
 _WORDS_OF = dict(_SPELLED)
 _PREFERENCE = {spelling: place for place, (spelling, _) in enumerate(_SPELLED)}
@@ -104,10 +103,10 @@ _LABEL = r'((?P<number>\d+)|[_./ \[](?P<joint>[^\]]+)\]?)?'
 _FORMS = tuple(  # how the words of a quantity and a joint stand together; the first that fits
     re.compile(form, re.I)
     for form in (
-        rf'/(.*/)?(?P<joint>[^/]+)/{_WORD}',
-        rf'(joint[_ ]?)?{_WORD}{_LABEL}',
-        rf'(?P<joint>.+)[_. ]{_WORD}',
-        rf'.*[./](joint[_ ]?)?{_WORD}{_LABEL}',
+        rf'/(.*/)?(?P<joint>[^/]+)/{_WORD}',  # /joint_states/elbow/position
+        rf'(joint[_ ]?)?{_WORD}{_LABEL}',  # q, q1, q_elbow, q[0], joint_positions
+        rf'(?P<joint>.+)[_. ]{_WORD}',  # elbow_position, Axis 1 Position
+        rf'.*[./](joint[_ ]?)?{_WORD}{_LABEL}',  # msg.q1, state.q[0], data.q
     )
 )
 _TIME_UNIT = rf'(?P<unit>{_one_of(*TIME_UNIT_OF)})'
@@ -165,7 +164,7 @@ class ColumnMeaning:
 
     @property
     def is_measured(self) -> bool:
-        """Whether the column is what a joint did."""
+        """Return whether the column is what a joint did."""
         return self.quantity in JOINT_QUANTITIES and not self.is_commanded
 
 
@@ -240,11 +239,11 @@ def _in_a_form(text: str) -> re.Match[str] | None:
 
 def _without_unit(text: str) -> tuple[str, Unit]:
     """Return the name of a column of joints without its unit, and the unit, SI if none is said."""
-    said = _UNIT.search(text)
-    if not said:
+    match = _UNIT.search(text)
+    if not match:
         return text, UNITS[0]
-    unit = UNIT_OF[(said['bracketed'] or said['bare']).lower()]
-    return text[: said.start()] + text[said.end() :], unit
+    unit = UNIT_OF[(match['bracketed'] or match['bare']).lower()]
+    return text[: match.start()] + text[match.end() :], unit
 
 
 def _time_meaning(match: re.Match[str]) -> ColumnMeaning:

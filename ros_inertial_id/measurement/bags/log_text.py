@@ -53,8 +53,8 @@ def read_text(path: Path, columns: str) -> dict[str, Any]:
     from pandas import read_csv, to_numeric
 
     layout = _layout(path, columns)
-    places = renamed(str(path), {name: k for k, name in enumerate(layout.names)}, columns)
-    table = LogTable(str(path), places)
+    numbers = renamed(str(path), {name: k for k, name in enumerate(layout.names)}, columns)
+    table = LogTable(str(path), numbers)
     as_texts = {
         name for name, meaning in table.meanings.items() if meaning.quantity in (TIME, NAMES)
     }
@@ -66,7 +66,7 @@ def read_text(path: Path, columns: str) -> dict[str, Any]:
         names=range(count + 1),
         index_col=False,
         skiprows=layout.lines_above,
-        dtype={places[name]: str for name in as_texts},
+        dtype={numbers[name]: str for name in as_texts},
         low_memory=False,
         decimal=layout.decimal,
         skipinitialspace=True,
@@ -77,8 +77,8 @@ def read_text(path: Path, columns: str) -> dict[str, Any]:
     if are_beyond.any():
         raise layout.error(are_beyond, f'{count} cells', 'more')
     values = {}
-    for name, place in places.items():
-        cells = frame[place]
+    for name, number in numbers.items():
+        cells = frame[number]
         if name in as_texts:
             values[name] = texts(cells.fillna(''), path)
         elif cells.dtype.kind in 'fiu':

@@ -52,12 +52,12 @@ NO_TIME = Stamps(None, (), '')
 def clocks(meanings: Mapping[str, ColumnMeaning]) -> list[Clock]:
     """Return the times among columns by their ``meanings``, the best first."""
     times = {name: meaning for name, meaning in meanings.items() if meaning.quantity == TIME}
-    found = []
+    result = []
     for name, meaning in times.items():
-        found.append(Clock((name,), int(meaning.scale), meaning.rank))
+        result.append(Clock((name,), int(meaning.scale), meaning.rank))
         for rest in _nanoseconds_beside(name, times):
-            found.append(Clock((name, rest), 1, (PAIRED_TIME,)))
-    return sorted(found, key=lambda clock: clock.rank)
+            result.append(Clock((name, rest), 1, (PAIRED_TIME,)))
+    return sorted(result, key=lambda clock: clock.rank)
 
 
 def _nanoseconds_beside(name: str, times: Mapping[str, ColumnMeaning]) -> list[str]:
@@ -66,7 +66,7 @@ def _nanoseconds_beside(name: str, times: Mapping[str, ColumnMeaning]) -> list[s
     if not seconds:
         return []
     wanted = {f'{seconds[1]}{ending}'.lower() for ending in _NANOSECONDS_ENDINGS}
-    return [other for other in times if other.lower() in wanted]
+    return [column for column in times if column.lower() in wanted]
 
 
 def read_stamps(table: LogTable, joints: JointColumns) -> Stamps:
@@ -187,8 +187,8 @@ def nanoseconds(where: str, times: np.ndarray, unit: int = SECOND) -> np.ndarray
         raise RecordingError(f'{where}: time is not numeric', found=times.dtype)
     _refuse_no_times(where, times, np.abs(times) < LAST_NS // unit)
     # Apart: unix time in float, times 1e9, is 128 ns off.
-    whole = np.floor(times).astype(np.int64)
-    return whole * unit + np.round((times - whole) * unit).astype(np.int64)
+    integers = np.floor(times).astype(np.int64)
+    return integers * unit + np.round((times - integers) * unit).astype(np.int64)
 
 
 def _nanoseconds_of_texts(where: str, texts: np.ndarray, unit: int) -> np.ndarray:
