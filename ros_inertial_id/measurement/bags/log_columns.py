@@ -43,6 +43,10 @@ class LogTable:
         """Return what those of no topic hold, where their names say it."""
         return column_meanings(self.names)
 
+    def names_of(self, *kinds: str) -> list[str]:
+        """Return the names of the columns of some ``kinds`` of quantities."""
+        return [name for name, meaning in self.meanings.items() if meaning.quantity in kinds]
+
     def do_not_belong_together(self) -> RecordingError:
         """Return the error of columns that differ in shape or joints."""
         return RecordingError(
@@ -270,11 +274,7 @@ def _rows_with_numbers(x: np.ndarray) -> np.ndarray:
 
 def _named_by_cells(table: LogTable, columns: JointColumns) -> JointColumns:
     """Return ``columns`` with the joints that cells of the log name, as they are without these."""
-    cells = {
-        name: table.columns[name]
-        for name, meaning in table.meanings.items()
-        if meaning.quantity == NAMES
-    }
+    cells = {name: table.columns[name] for name in table.names_of(NAMES)}
     joints = joints_in_cells(table.where, cells, columns.rows, columns.fields)
     if not joints:
         return columns

@@ -50,23 +50,33 @@ class TextLayout:
 
 def read_text(path: Path, columns: str) -> dict[str, Any]:
     """Return the columns of a text: of joints and topics as numbers, times and names as text."""
-    from pandas import read_csv, to_numeric
-
     layout = _layout(path, columns)
     numbers = renamed(str(path), {name: k for k, name in enumerate(layout.names)}, columns)
     table = LogTable(str(path), numbers)
-    as_texts = {
-        name for name, meaning in table.meanings.items() if meaning.quantity in (TIME, NAMES)
-    }
+    as_texts = table.names_of(TIME, NAMES)
+    frame = _frame(layout, [numbers[name] for name in as_texts])
+    values = {}
+    for name, number in numbers.items():
+        if name in as_texts:
+            values[name] = texts(frame[number].fillna(''), path)
+        else:
+            values[name] = _floats(frame[number], layout, table, name)
+    return values
+
+
+def _frame(layout: TextLayout, as_texts: list[int]) -> Any:
+    """Return the cells of a text as a data frame, those of the columns ``as_texts`` as texts."""
+    from pandas import read_csv
+
     count = len(layout.names)
     frame = read_csv(
-        path,
+        layout.path,
         sep=layout.separator,
         header=None,
         names=range(count + 1),
         index_col=False,
         skiprows=layout.lines_above,
-        dtype={numbers[name]: str for name in as_texts},
+        dtype=dict.fromkeys(as_texts, str),
         low_memory=False,
         decimal=layout.decimal,
         skipinitialspace=True,
@@ -76,19 +86,21 @@ def read_text(path: Path, columns: str) -> dict[str, Any]:
     are_beyond = frame[count].notna()
     if are_beyond.any():
         raise layout.error(are_beyond, f'{count} cells', 'more')
-    values = {}
-    for name, number in numbers.items():
-        cells = frame[number]
-        if name in as_texts:
-            values[name] = texts(cells.fillna(''), path)
-        elif cells.dtype.kind in 'fiu':
-            values[name] = cells.to_numpy(float)
-        else:
-            are_words = to_numeric(cells, errors='coerce').isna() & cells.notna()
-            if are_words.any() and _must_be_numbers(table, name):
-                raise layout.error(are_words, 'a number', cells[are_words].iloc[0])
-            values[name] = cells.to_numpy(object if are_words.any() else float)
-    return values
+    return frame
+
+
+def _floats(cells: Any, layout: TextLayout, table: LogTable, name: str) -> np.ndarray:
+    """Return cells (n,) as floats; as they are where some are words, in columns not of joints."""
+    from pandas import to_numeric
+
+    if cells.dtype.kind in 'fiu':
+        return cells.to_numpy(float)
+    are_words = to_numeric(cells, errors='coerce').isna() & cells.notna()
+    if not are_words.any():
+        return cells.to_numpy(float)
+    if _must_be_numbers(table, name):
+        raise layout.error(are_words, 'a number', cells[are_words].iloc[0])
+    return cells.to_numpy(object)
 
 
 def _must_be_numbers(table: LogTable, name: str) -> bool:
@@ -191,7 +203,7 @@ def _named_by_file(path: Path, names: list[str]) -> list[str]:
     table = LogTable(str(path), dict.fromkeys(names))
     if table.topic_fields or any(said.is_measured for said in table.meanings.values()):
         return names
-    times = {name for name, said in table.meanings.items() if said.quantity == TIME}
+    times = table.names_of(TIME)
     return [name if name in times else f'{meaning.quantity}_{name}' for name in names]
 
 

@@ -5,7 +5,6 @@ No log of a motion has less than a sample in a second.  Times without a unit tha
 ms, us or ns: what the velocities say, or else the unit that makes 5 to 5000 samples a second.
 """
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal, DecimalException
@@ -14,7 +13,7 @@ import re
 import numpy as np
 
 from .log_columns import JointColumns, LogTable
-from .log_spellings import ColumnMeaning, PAIRED_TIME, TIME, TIME_UNITS
+from .log_spellings import PAIRED_TIME, TIME, TIME_UNITS
 from ...errors import RecordingError
 
 SECOND = 10**9  # [ns]
@@ -49,18 +48,19 @@ class Stamps:
 NO_TIME = Stamps(None, (), '')
 
 
-def clocks(meanings: Mapping[str, ColumnMeaning]) -> list[Clock]:
-    """Return the times among columns by their ``meanings``, the best first."""
-    times = {name: meaning for name, meaning in meanings.items() if meaning.quantity == TIME}
+def clocks(table: LogTable) -> list[Clock]:
+    """Return the times in a ``table``, the best first."""
+    times = table.names_of(TIME)
     result = []
-    for name, meaning in times.items():
+    for name in times:
+        meaning = table.meanings[name]
         result.append(Clock((name,), int(meaning.scale), meaning.rank))
         for rest in _nanoseconds_beside(name, times):
             result.append(Clock((name, rest), 1, (PAIRED_TIME,)))
     return sorted(result, key=lambda clock: clock.rank)
 
 
-def _nanoseconds_beside(name: str, times: Mapping[str, ColumnMeaning]) -> list[str]:
+def _nanoseconds_beside(name: str, times: list[str]) -> list[str]:
     """Return the columns of the nanoseconds of seconds by their ``name``: sec, nanosec."""
     seconds = _SECONDS_NAME.fullmatch(name)
     if not seconds:
@@ -72,7 +72,7 @@ def _nanoseconds_beside(name: str, times: Mapping[str, ColumnMeaning]) -> list[s
 def read_stamps(table: LogTable, joints: JointColumns) -> Stamps:
     """Return the stamps of a ``table`` with these ``joints``, NO_TIME without a time."""
     stamps = NO_TIME
-    for clock in clocks(table.meanings):
+    for clock in clocks(table):
         times = [np.atleast_1d(table.columns[name]) for name in clock.columns]
         if not _are_of_rows(times, joints):
             continue
