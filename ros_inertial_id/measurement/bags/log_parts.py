@@ -52,7 +52,7 @@ class JointStream:
         )
 
     def stamps(self) -> np.ndarray:
-        """Return the stamps (n,) int64 [ns]; RecordingError without a time."""
+        """Return ``stamp_ns``, RecordingError where there is no time."""
         if self.stamp_ns is None:
             raise no_time_column(self.where)
         return self.stamp_ns
