@@ -1,129 +1,79 @@
 """
-What the columns of a log are, by their names (WORDS, CLOCKS); in small or large letters.
+The columns of one log by what their names say, and the joint states or commands that they make.
 
-A column (n,) of one joint is ``q_<joint>``, ``q.<joint>``, ``q/<joint>``, ``q[<joint>]``, ``q1``,
-``<joint>_position``, ``msg.q1``, ``state.q[0]``, or ``/topic/<joint>/position``; numbered joints
-are taken in ascending order.  A matrix (n, k) is ``q``, ``data.q``, ``joint_positions``.
-``names`` or ``name0`` are joints in the order of the columns, in every row or once.  ``measured``,
-``actual`` and ``raw`` change nothing; what is ``desired``, ``target`` or ``cmd`` was commanded, as
-``q_d`` beside ``q``; ``action`` alone is positions.  What is ``external`` or an ``error`` is left
-out.  Units stand in brackets, "q1 [deg]", or as ``time_ms``; without one columns are SI.
+Numbered joints are taken in ascending order.  ``names`` or ``name0`` are joints in the order of
+the columns, in every row or once.  What is ``desired``, ``target`` or ``cmd`` was commanded, as
+``q_d`` beside ``q``; ``action`` alone is positions.
 """
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-import re
-import shlex
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from .log_joint_names import are_numbers, joints_in_cells
+from .log_renaming import RENAME, Table
+from .log_spellings import column_meanings, ColumnMeaning, JOINT_QUANTITIES, NAMES
+from .log_topics import topic_field, TopicField
 from ..recording import empty, page_out
 from ...errors import RecordingError
 
-Table = Mapping[str, Any]  # {name: (n,) or (n, k)}
-WORDS = {  # of a quantity, the best first
-    'position': ('position', 'positions', 'pos', 'q', 'qpos', 'observation.state', 'theta'),
-    'velocity': ('velocity', 'velocities', 'vel', 'v', 'dq', 'qd', 'qdot', 'qvel'),
-    'effort': (
-        'effort',
-        'efforts',
-        'torque',
-        'torques',
-        'tau',
-        'tau_j',
-        'trq',
-        'qfrc_actuator',
-        'current',
-        'currents',
-    ),
-}
-QUANTITY = {word: quantity for quantity, words in WORDS.items() for word in words}
-CLOCKS = ('stamp', 'timestamp', 'time', 'times', 't', 'tick')
-SECONDS = {
-    name: unit
-    for unit, names in {  # [ns]
-        10**9: 's sec secs',
-        10**6: 'ms msec msecs',
-        1000: 'us usec µs',
-        1: 'ns nsec nsecs nanosec',
-    }.items()
-    for name in names.split()
-}
-SI = {
-    name: value
-    for names, value in {
-        'rad,rad/s,rad/sec,radians,m,m/s,n,nm,n m,n*m,n.m,n·m,a,%': 1.0,
-        'mrad,mm,mm/s,mnm,ma': 1e-3,
-        'deg,°,deg/s,°/s,deg/sec,degrees,dps': np.pi / 180,
-        'rpm': np.pi / 30,
-    }.items()
-    for name in names.split(',')
-}
-RENAME = (
-    'name its columns: --columns "time q1..q6 v1..v6 tau1..tau6", or rename them: '
-    '--columns "q_*=*_angle tau_*=*_moment"'
-)
-CURRENT = ('current', 'currents', 'a', 'ma', '%')  # words and units of efforts that are no torques
 
+@dataclass(frozen=True)
+class LogTable:
+    """The columns (n,) or (n, k) of one log; where : of the log, for messages."""
 
-def _one_of(words):
-    return '|'.join(map(re.escape, sorted(words, key=len, reverse=True)))
+    where: str
+    columns: Table
 
+    @cached_property
+    def topic_fields(self) -> dict[str, TopicField]:
+        """Return the columns that are of topics other than joint states."""
+        fields = {name: topic_field(name) for name in self.columns}
+        return {name: field for name, field in fields.items() if field}
 
-_WORD, _NS = rf'(?P<word>{_one_of(QUANTITY)})', rf'(?P<unit>{_one_of(SECONDS)})'
-_LABEL = r'((?P<number>\d+)|[_./ \[](?P<joint>[^\]]+)\]?)?'
-_FORMS = tuple(
-    re.compile(form, re.I)
-    for form in (
-        rf'/(.*/)?(?P<joint>[^/]+)/{_WORD}',
-        rf'(joint_?)?{_WORD}{_LABEL}',
-        rf'(?P<joint>.+)[_. ]{_WORD}',
-        rf'.*[./](joint_?)?{_WORD}{_LABEL}',
-    )
-)
-_CLOCK = re.compile(
-    rf'(%|__|.*[./])?(?P<word>header[._/]stamp|{_one_of(CLOCKS)})'
-    rf'(([ _./]+[\[(]?|[\[(]){_NS}[\])]?)?|(?P<part>secs?|nsecs?|nanosec)',
-    re.I,
-)
-_SECONDS_OF = re.compile(r'(.*?)(sec|secs)', re.I)  # whose nanoseconds have a column of their own
-_NAMES = re.compile(r'(.*[./])?(joint_names|names?|joints)[_\[]?(?P<number>\d*)\]?', re.I)
-_MEASURED = re.compile(
-    r'^(raw|meas|measured|msr|actual|filtered|est)[_. ]|(?<=\w)[_. ]'
-    r'(raw|meas|measured|msr|actual|filtered|est)(?=$|\d|[_./ \[])',
-    re.I,
-)
-_NO_SENSOR = re.compile(r'(^|[_./ ])(error|external)($|[_./ \[])|(tau|torque)_?ext', re.I)
-_COMMAND = 'des|desired|cmd|commands?|commanded|ref|reference|target|setpoint|goal|action'
-_POSITION = re.compile(rf'(?<![^_./ ])({_COMMAND})(?=$|[_./ \[\d])', re.I)  # command_1
-_COMMANDED = re.compile(
-    rf'^({_COMMAND}|ff|feedforward)[_./ ]|'  # cmd_q1, tau_ff1
-    rf'[_./ ]({_COMMAND}|ff|feedforward)(?=$|[_./ \[\d])',
-    re.I,
-)
-_DESIRED = re.compile(r'_d(?=$|[_./ \[\d])')  # of libfranka, beside the same without it
-_UNIT = re.compile(
-    rf'(?<=\S)(\s+\[|\s*\()(?P<unit>{_one_of(SI)})[\])]$|'
-    r'(?<=\w)[_ ](?P<suffix>deg|rad|rpm|dps|nm|mnm)(?=$|_\d)',
-    re.I,
-)
+    @cached_property
+    def names(self) -> list[str]:
+        """Return the names of the columns that are of no topic."""
+        return [name for name in self.columns if name not in self.topic_fields]
+
+    @cached_property
+    def meanings(self) -> dict[str, ColumnMeaning]:
+        """Return what those of no topic hold, where their names say it."""
+        return column_meanings(self.names)
+
+    def names_of(self, *kinds: str) -> list[str]:
+        """Return the names of the columns of some ``kinds`` of quantities."""
+        return [name for name, meaning in self.meanings.items() if meaning.quantity in kinds]
+
+    def do_not_belong_together(self) -> RecordingError:
+        """Return the error of columns that differ in shape or joints."""
+        return RecordingError(
+            f'{self.where}: the columns do not belong together',
+            found=[f'{name} {np.shape(self.columns[name])}' for name in self.names][:50],
+            expected='time (n,), position (n, joints), velocity and effort like position',
+            do=RENAME,
+        )
 
 
 @dataclass(frozen=True)
-class Meaning:
-    """
-    What a column is: of which quantity and joint ('' for all or none).
+class JointQuantity:
+    """Positions, velocities or efforts (n, k) of k joints, from columns (k,) of a log."""
 
-    rank : lower ones are preferred; scale : to SI; current : no torque; commanded : not measured
-    """
+    values: np.ndarray
+    columns: tuple[str, ...]
+    is_current: bool
 
-    quantity: str
-    joint: str
-    rank: tuple[bool, int] = (False, 0)
-    scale: float = 1.0
-    current: bool = False
-    commanded: bool = False
+    def in_order(self, order: list[int]) -> 'JointQuantity':
+        """Return those of the joints at ``order``."""
+        columns = tuple(self.columns[k] for k in order)
+        return replace(self, values=self.values[:, order], columns=columns)
+
+    def of_rows(self, rows: np.ndarray) -> 'JointQuantity':
+        """Return those of some ``rows`` (N,) bool: new arrays."""
+        shape = int(np.count_nonzero(rows)), self.values.shape[1]
+        return replace(self, values=np.compress(rows, self.values, 0, empty(shape, float)))
 
 
 @dataclass(frozen=True)
@@ -131,298 +81,201 @@ class JointColumns:
     """
     The joint states, or the commands, in a table.
 
-    fields : position, velocity, effort -> (n, k)
+    quantities : position, velocity, effort, those that there are; {} where no column is of joints
     joints : k names, or numbers where the table has none
-    columns : quantity -> names of its columns, in the order of the joints; used : of all in it
+    used : names of all columns in it
     rows : (N,) bool, which n rows of the table these are: in others all cells are empty
-    current : whether the efforts are no torques
     """
 
-    fields: dict[str, np.ndarray]
+    quantities: dict[str, JointQuantity]
     joints: tuple[str, ...]
-    columns: dict[str, tuple[str, ...]]
     used: frozenset[str]
     rows: np.ndarray
-    current: bool
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self.rows))
 
     @property
-    def named(self) -> bool:
-        """Return whether the joints have names."""
-        return bool(''.join(self.joints).strip('0123456789'))
+    def fields(self) -> dict[str, np.ndarray]:
+        """Return position, velocity, effort -> (n, k)."""
+        return {kind: quantity.values for kind, quantity in self.quantities.items()}
 
-    def like(self, other: 'JointColumns', where: str) -> 'JointColumns':
-        """Return these, which are from ``where``, in the order of the joints of ``other`` ones."""
-        both = self.named and other.named
-        if len(self.joints) != len(other.joints) or both and set(self.joints) != set(other.joints):
+    def in_order_of_quantities(self) -> list[JointQuantity]:
+        """Return positions, velocities, efforts, those that there are, in this order."""
+        return [self.quantities[kind] for kind in JOINT_QUANTITIES if kind in self.quantities]
+
+    @property
+    def are_named(self) -> bool:
+        """Return whether the joints have names."""
+        return not are_numbers(self.joints)
+
+    @property
+    def are_currents(self) -> bool:
+        """Return whether the efforts are no torques."""
+        return 'effort' in self.quantities and self.quantities['effort'].is_current
+
+    def like(self, reference: 'JointColumns', where: str) -> 'JointColumns':
+        """Return these, from ``where``, in the order of the joints of ``reference``."""
+        both_named = self.are_named and reference.are_named
+        are_alike = len(self.joints) == len(reference.joints)
+        if both_named:
+            are_alike = sorted(self.joints) == sorted(reference.joints)
+        if not are_alike:
             raise RecordingError(
-                f'{where} is of other joints', found=self.joints, expected=other.joints
+                f'{where} is of other joints', found=self.joints, expected=reference.joints
             )
-        joints = other.joints if both else self.joints
-        order = [self.joints.index(joint) for joint in joints]
+        if not both_named:
+            return self
+        order = list(map(self.joints.index, reference.joints))
+        quantities = {kind: quantity.in_order(order) for kind, quantity in self.quantities.items()}
+        return replace(self, joints=reference.joints, quantities=quantities)
+
+    def with_quantities_of(self, others: 'JointColumns') -> 'JointColumns':
+        """Return these with the quantities that ``others`` of the same samples have besides."""
+        named = self if self.are_named else others
         return replace(
-            self,
-            joints=joints,
-            columns={kind: tuple(own[k] for k in order) for kind, own in self.columns.items()},
-            fields={kind: x[:, order] for kind, x in self.fields.items()},
+            self, quantities={**self.quantities, **others.quantities}, joints=named.joints
         )
 
 
-def meaning(name: str) -> Meaning | None:
-    """Return what a column of this ``name`` is; None for no quantity of joints, nor names."""
-    plain = name.strip()
-    united = _UNIT.search(plain)
-    if united:
-        plain = plain[: united.start()] + plain[united.end() :]
-    unit = (united['unit'] or united['suffix']).lower() if united else ''
-    if names := _NAMES.fullmatch(plain):
-        return Meaning('names', names['number'])
-    measured = _MEASURED.sub('', plain)
-    short = _COMMANDED.sub('', measured)
-    match = next(
-        filter(
-            None,
-            (
-                form.fullmatch(text)
-                for text in (short, _POSITION.sub('position', measured))
-                for form in _FORMS
-            ),
-        ),
-        None,
-    )
-    if match is None or _NO_SENSOR.search(plain):
-        return None
-    parts, word = match.groupdict(), match['word'].lower()
-    quantity = QUANTITY[word]
-    return Meaning(
-        quantity,
-        parts.get('number') or parts['joint'] or '',
-        (short != plain, WORDS[quantity].index(word)),
-        SI.get(unit, 1.0),
-        word in CURRENT or unit in CURRENT,
-        match.string != measured,
-    )
+@dataclass(frozen=True)
+class _Column:
+    """A column of joints: its name in the log, values (n,) or of all joints (n, k), meaning."""
+
+    name: str
+    values: Any
+    meaning: ColumnMeaning
 
 
-def of_joints(name: str) -> bool:
-    """Return whether a column of this ``name`` holds what joints measure."""
-    said = meaning(name)
-    return said is not None and said.quantity in WORDS and not said.commanded
+class _Spelling:
+    """The columns of one quantity in its best spelling, by joint; '' where one is of all."""
 
+    def __init__(self, table: LogTable, candidates: list[_Column]) -> None:
+        best = min(column.meaning.rank for column in candidates)
+        self.table = table
+        self.by_joint: dict[str, _Column] = {}
+        for column in candidates:
+            if column.meaning.rank == best:
+                self._add(column)
+        self.first = next(iter(self.by_joint.values()))
+        self.is_matrix = len(self.by_joint) == 1 and self.first.values.ndim == 2
 
-def clocks(names: Iterable[str]) -> list[tuple[tuple[str, ...], int]]:
-    """Return (columns, their unit [ns] or 0) of times, the best first; two are s and ns."""
-    names = list(names)
-    found: list[tuple[tuple[float, ...], tuple[str, ...], int]] = []
-    for name in names:
-        if match := _CLOCK.fullmatch(name):
-            word, unit = (match['word'] or '').lower(), match['unit'] or match['part'] or ''
-            rank = (
-                (0,)
-                if name.startswith('__')
-                else (2, unit.lower()[:1] != 'n', CLOCKS.index(word))
-                if word in CLOCKS
-                else (1,)
+    def _add(self, column: _Column) -> None:
+        """Add a column; RecordingError where there is one of its joint already, or no number."""
+        where, meaning = self.table.where, column.meaning
+        first = self.by_joint.setdefault(meaning.joint, column)
+        if first is not column:
+            raise RecordingError(
+                f'{where}: {meaning.quantity} of joint {meaning.joint} is there twice',
+                found=f'{first.name} and {column.name}',
+                exists=self.table.names,
+                do='say which is meant: --columns "q=NAME tau=NAME"',
             )
-            found.append((rank, (name,), SECONDS.get(unit.lower(), 0)))
-            if whole := _SECONDS_OF.fullmatch(name):
-                found += [
-                    ((0.5,), (name, rest), 1)
-                    for rest in names
-                    if rest.lower()
-                    in {f'{whole[1]}{end}'.lower() for end in ('nanosec', 'nsec', 'nsecs')}
-                ]
-    return [(own, unit) for _, own, unit in sorted(found, key=lambda one: one[0])]
-
-
-def joint_columns(where: str, table: Table, commanded: bool = False) -> JointColumns | None:
-    """
-    Return what joints measure in a ``table``, None where no column is of joints.
-
-    where : of the log, for messages; commanded : return what they were commanded instead
-    """
-    chosen = _chosen(where, list(table), commanded)
-    for name, _ in (column for own in chosen.values() for column in own.values()):
-        if table[name].dtype.kind not in 'fiu':
-            raise RecordingError(f'{where}: {name} is not numeric', found=table[name].dtype)
-    matrices = {
-        quantity: name
-        for quantity, own in chosen.items()
-        if len(own) == 1
-        for name, _ in own.values()
-        if table[name].ndim == 2
-    }
-    single = [list(own) for quantity, own in chosen.items() if quantity not in matrices]
-    labels = (
-        single[0]
-        if single
-        else [str(k) for name in list(matrices.values())[:1] for k in range(table[name].shape[1])]
-    )
-    numbered = not ''.join(labels).strip('0123456789')
-    labels = sorted(labels, key=int) if numbered and any(labels) else labels
-    fields, columns = {}, {}
-    for quantity, own in chosen.items():
-        if quantity in matrices:
-            ((name, said),) = own.values()
-            fields[quantity] = _scaled([table[name]], [said.scale])
-            columns[quantity] = tuple(f'{name}[{k}]' for k in range(table[name].shape[1]))
-        elif set(own) == set(labels) and {table[name].shape for name, _ in own.values()} == {
-            table[own[labels[0]][0]].shape[:1]
-        }:
-            fields[quantity] = _scaled(
-                *zip(*((table[own[j][0]], own[j][1].scale) for j in labels))
+        if column.values.dtype.kind not in 'fiu':
+            raise RecordingError(
+                f'{where}: {column.name} is not numeric', found=column.values.dtype
             )
-            columns[quantity] = tuple(own[j][0] for j in labels)
-    shapes = {x.shape for x in fields.values()}
-    if set(fields) != set(chosen) or len(shapes) > 1 or any(len(shape) != 2 for shape in shapes):
-        raise differing(where, table)
-    if not fields:
-        return None
-    rows = np.any([_with_values(x) for x in fields.values()], axis=0)
+
+    def joints(self) -> list[str]:
+        """Return the joints of the columns, by ascending numbers where they have numbers."""
+        if self.is_matrix:
+            return list(map(str, range(self.first.values.shape[1])))
+        joints = list(self.by_joint)
+        if len(joints) > 1 and '' in joints:
+            raise self.table.do_not_belong_together()
+        if len(joints) > 1 and are_numbers(joints):
+            joints.sort(key=int)
+        return joints
+
+    def of_joints(self, joints: list[str]) -> JointQuantity:
+        """Return the quantity in the order of ``joints``, in SI, in new arrays."""
+        if self.is_matrix:
+            return self._of_matrix()
+        shapes = {column.values.shape for column in self.by_joint.values()}
+        if set(self.by_joint) != set(joints) or len(shapes) > 1 or self.first.values.ndim != 1:
+            raise self.table.do_not_belong_together()
+        columns = [self.by_joint[joint] for joint in joints]
+        values = empty((len(self.first.values), len(joints)), float)
+        for column, target in zip(columns, values.T):
+            _put_in_si(column, target)
+        names = tuple(column.name for column in columns)
+        return JointQuantity(values, names, any(column.meaning.is_current for column in columns))
+
+    def _of_matrix(self) -> JointQuantity:
+        values = empty(self.first.values.shape, float)
+        _put_in_si(self.first, values)
+        names = tuple(f'{self.first.name}[{k}]' for k in range(values.shape[1]))
+        return JointQuantity(values, names, self.first.meaning.is_current)
+
+    def names(self) -> list[str]:
+        """Return the names of the columns in the log."""
+        return [column.name for column in self.by_joint.values()]
+
+
+def _put_in_si(column: _Column, target: np.ndarray) -> None:
+    """Put the values of a column into a ``target`` of their shape."""
+    np.multiply(column.values, column.meaning.scale, out=target)
+    page_out()
+
+
+NO_JOINTS = JointColumns({}, (), frozenset(), np.zeros(0, bool))
+
+
+def joint_columns(table: LogTable, commanded: bool = False) -> JointColumns:
+    """
+    Return what joints measure in a ``table``, NO_JOINTS where no column is of joints.
+
+    commanded : return what they were commanded instead
+    """
+    spellings = _best_spellings(table, commanded)
+    if not spellings:
+        return NO_JOINTS
+    joints = _joints_of(list(spellings.values()))
+    used: set[str] = set()
+    quantities = {}
+    for kind, spelling in spellings.items():
+        quantities[kind] = spelling.of_joints(joints)
+        used.update(spelling.names())
+    if len({quantity.values.shape for quantity in quantities.values()}) > 1:
+        raise table.do_not_belong_together()
+    rows = np.any([_rows_with_numbers(x.values) for x in quantities.values()], axis=0)
     if not rows.all():
-        fields = {
-            kind: np.compress(rows, x, 0, empty((int(rows.sum()), x.shape[1]), float))
-            for kind, x in fields.items()
-        }
-    names, cells = _names_in_cells(where, table, rows, fields) if numbered else ([], [])
-    used = {*cells, *(name for own in chosen.values() for name, _ in own.values())}
-    return JointColumns(
-        fields,
-        tuple(names or labels),
-        columns,
-        frozenset(used),
-        rows,
-        any(said.current for _, said in chosen.get('effort', {}).values()),
-    )
+        quantities = {kind: quantity.of_rows(rows) for kind, quantity in quantities.items()}
+    columns = JointColumns(quantities, tuple(joints), frozenset(used), rows)
+    if columns.are_named:
+        return columns
+    return _named_by_cells(table, columns)
 
 
-def _scaled(columns, scales):
-    """Return the only matrix (n, k), or columns (n,) as one, in SI: a new array of floats."""
-    single = columns[0].ndim == 1
-    out = empty((len(columns[0]), len(columns)) if single else columns[0].shape, float)
-    for k, (x, scale) in enumerate(zip(columns, scales)):
-        np.multiply(x, scale, out=out[:, k] if single else out)
-        page_out()
-    return out
+def _best_spellings(table: LogTable, commanded: bool) -> dict[str, _Spelling]:
+    """Return position, velocity and effort as measured or commanded, those that there are."""
+    candidates: dict[str, list[_Column]] = {kind: [] for kind in JOINT_QUANTITIES}
+    for name, meaning in table.meanings.items():
+        if meaning.quantity not in candidates or meaning.is_commanded != commanded:
+            continue
+        if meaning.is_current and commanded:  # no feedforward [N m]
+            continue
+        candidates[meaning.quantity].append(_Column(name, table.columns[name], meaning))
+    return {kind: _Spelling(table, columns) for kind, columns in candidates.items() if columns}
 
 
-def _with_values(x):
+def _joints_of(spellings: list[_Spelling]) -> list[str]:
+    """Return the joints of the first quantity that has a column of each, else of a matrix."""
+    with_labels = [spelling for spelling in spellings if not spelling.is_matrix]
+    first, *_ = with_labels or spellings
+    return first.joints()
+
+
+def _rows_with_numbers(x: np.ndarray) -> np.ndarray:
     """Return which rows of x (n, k) hold a number."""
     page_out()
     return np.isfinite(x).any(axis=1)
 
 
-def differing(where: str, table: Table) -> RecordingError:
-    """Return the error of a ``table`` whose columns do not belong together; ``where``: of it."""
-    return RecordingError(
-        f'{where}: the columns do not belong together',
-        found=[f'{name} {np.shape(x)}' for name, x in table.items()][:50],
-        expected='time (n,), position (n, joints), velocity and effort like position',
-        do=RENAME,
-    )
-
-
-def _chosen(where, names, commanded):
-    """Return {quantity: {joint or '': (name of the column, Meaning)}}: the best spelling."""
-    last, said = {re.split('[./]', name)[-1] for name in names}, {}
-    for name in names:
-        short = _DESIRED.sub('', name)
-        desired = short != name and re.split('[./]', short)[-1] in last
-        one = meaning(short if desired else name)
-        if (
-            one
-            and one.quantity in WORDS
-            and commanded == (one.commanded or desired)
-            and not (commanded and one.current)
-        ):  # no feedforward [N m]
-            said[name] = one
-    chosen: dict[str, dict[str, tuple[str, Meaning]]] = {}
-    for quantity in WORDS:
-        best = min((x.rank for x in said.values() if x.quantity == quantity), default=None)
-        for name, one in said.items():
-            if (one.quantity, one.rank) == (quantity, best):
-                before, _ = chosen.setdefault(quantity, {}).setdefault(one.joint, (name, one))
-                if before != name:
-                    raise RecordingError(
-                        f'{where}: {quantity} of joint {one.joint} is there twice',
-                        found=f'{before} and {name}',
-                        exists=names,
-                        do='say which is meant: --columns "q=NAME tau=NAME"',
-                    )
-    return chosen
-
-
-def _names_in_cells(where, table, rows, fields):
-    """Return the joints that cells name, once or in every row, and the columns; reorder rows."""
-    named = [name for name in table if (said := meaning(name)) and said.quantity == 'names']
-    cells = [
-        np.char.decode(x, errors='replace') if x.dtype.kind == 'S' else x.astype(str)
-        for x in map(table.__getitem__, named)
-    ]
-    orders: list[list[str]] = []
-    if len(cells) == 1 and len(cells[0]) != len(rows):
-        orders = [cells[0].ravel().tolist()]
-    elif cells:
-        found, row = np.unique(np.column_stack(cells)[rows], axis=0, return_inverse=True)
-        orders = found.tolist()
-        if len(cells) == 1 and cells[0].ndim == 1:  # a list in one cell
-            orders = [re.findall(r'[^\s\'",\[\]()]+', cell) for (cell,) in orders]
-    if not orders or len(orders[0]) != next(iter(fields.values())).shape[1]:
-        return [], []
-    for k, order in enumerate(orders[1:], 1):
-        if sorted(order) != sorted(orders[0]):
-            raise RecordingError(
-                f'{where}: the joints change',
-                expected='the same in every row',
-                found=[' '.join(names) for names in (orders[0], order)],
-            )
-        for x in fields.values():
-            x[row.ravel() == k] = x[row.ravel() == k][:, [order.index(j) for j in orders[0]]]
-    return orders[0], named
-
-
-def renamed(where: str, table: Table, columns: str) -> dict[str, Any]:
-    """
-    Return a ``table`` by the names that its columns are given.
-
-    where : of the log, for messages
-    columns : NEW=OLD with spaces between, * stands for a joint, - as NEW for one not wanted; or
-        names of all (of the only matrix, where there is one), q1..q6 for six
-    """
-    words = _expanded(columns)
-    if words and '=' not in columns:
-        matrices = [x for x in table.values() if np.ndim(x) == 2 and x.shape[1] == len(words)]
-        values = list(matrices[0].T if len(matrices) == 1 else table.values())
-        if len(values) != len(words) or any(np.ndim(x) > 1 for x in values):
-            raise RecordingError(
-                f'{where} has other columns',
-                found=f'{len(table)}: '
-                + ', '.join(f'{name} {np.shape(x) or ""}' for name, x in table.items()),
-                expected=f'{len(words)} as named, or one matrix of {len(words)} columns',
-            )
-        return {word: x for word, x in zip(words, values) if word != '-'}
-    out: dict[str, str] = {}
-    for word in shlex.split(columns):
-        new, _, old = word.partition('=')
-        pattern = re.compile(re.escape(old).replace(r'\*', '(.+)'))
-        matches = [(name, match) for name in table if (match := pattern.fullmatch(name))]
-        if not matches or not new or not old:
-            raise RecordingError(
-                f'{where} has no column {old!r}',
-                exists=list(table)[:50],
-                expected='NEW=OLD, such as tau_*=*_moment',
-            )
-        out |= {name: new.replace('*', (*match.groups(), '')[0]) for name, match in matches}
-    return {
-        out.get(name, name): x
-        for name, x in table.items()
-        if out.get(name) != '-' and (name in out or name not in out.values())
-    }
-
-
-def _expanded(columns):
-    """Return the names in a text, ``q1..q3`` as q1 q2 q3."""
-    out: list[str] = []
-    for word in columns.split():
-        span = re.fullmatch(r'(.*?)(\d{1,4})\.\.\1(\d{1,4})', word)
-        out += [f'{span[1]}{k}' for k in range(int(span[2]), int(span[3]) + 1)] if span else [word]
-    return out
+def _named_by_cells(table: LogTable, columns: JointColumns) -> JointColumns:
+    """Return ``columns`` with the joints that cells of the log name, as they are without these."""
+    cells = {name: table.columns[name] for name in table.names_of(NAMES)}
+    joints = joints_in_cells(table.where, cells, columns.rows, columns.fields)
+    if not joints:
+        return columns
+    return replace(columns, joints=tuple(joints), used=columns.used.union(cells))

@@ -9,6 +9,7 @@ known without a header; of ``run_efforts.csv`` a column that is not time is a jo
 from collections import Counter
 from collections.abc import Iterable
 import csv
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 import re
@@ -16,138 +17,222 @@ from typing import Any
 
 import numpy as np
 
-from .log_columns import clocks, meaning, of_joints, RENAME, renamed, SECONDS, SI, WORDS
-from .log_topics import field_of
+from .log_columns import LogTable
+from .log_renaming import RENAME, renamed
+from .log_spellings import column_meaning, JOINT_QUANTITIES, NAMES, TIME, TIME_UNIT_OF, UNIT_OF
 from .unpacked_size import check_unpacked
 from ...errors import RecordingError
+
+FIRST_LINES = 5  # that show how a text is laid out
+_DECIMAL_COMMA = re.compile(r'[-+]?\d+,\d+(e[-+]?\d+)?', re.I)
+
+
+@dataclass(frozen=True)
+class TextLayout:
+    """How a text is laid out: names of its columns, lines above the first row of numbers."""
+
+    path: Path
+    delimiter: str
+    names: list[str]
+    lines_above: int
+    decimal: str
+
+    @property
+    def separator(self) -> str:
+        """Return the delimiter as pandas takes it: one or several blanks."""
+        return {' ': r'\s+'}.get(self.delimiter, self.delimiter)
+
+    def error(self, are_wrong: Any, expected: str, found: str) -> RecordingError:
+        """Return the error of the first of the rows that ``are_wrong``."""
+        line = are_wrong.argmax() + self.lines_above + 1
+        return RecordingError(f'{self.path}, line {line}', expected=expected, found=found)
 
 
 def read_text(path: Path, columns: str) -> dict[str, Any]:
     """Return the columns of a text: of joints and topics as numbers, times and names as text."""
-    from pandas import read_csv, to_numeric
+    layout = _layout(path, columns)
+    numbers = renamed(str(path), {name: k for k, name in enumerate(layout.names)}, columns)
+    table = LogTable(str(path), numbers)
+    as_texts = table.names_of(TIME, NAMES)
+    frame = _frame(layout, [numbers[name] for name in as_texts])
+    values = {}
+    for name, number in numbers.items():
+        if name in as_texts:
+            values[name] = texts(frame[number].fillna(''), path)
+        else:
+            values[name] = _floats(frame[number], layout, table, name)
+    return values
 
-    delimiter, header, first, comma = _head(path, columns)
-    places = renamed(str(path), {name: k for k, name in enumerate(header)}, columns)
-    words = {name for own, _ in clocks(places) for name in own}
-    words |= {name for name in places if (said := meaning(name)) and said.quantity == 'names'}
+
+def _frame(layout: TextLayout, as_texts: list[int]) -> Any:
+    """Return the cells of a text as a data frame, those of the columns ``as_texts`` as texts."""
+    from pandas import read_csv
+
+    count = len(layout.names)
     frame = read_csv(
-        path,
-        sep=r'\s+' if delimiter == ' ' else delimiter,
+        layout.path,
+        sep=layout.separator,
         header=None,
-        names=range(len(header) + 1),
+        names=range(count + 1),
         index_col=False,
-        skiprows=first,
-        dtype={places[name]: str for name in words},
+        skiprows=layout.lines_above,
+        dtype=dict.fromkeys(as_texts, str),
         low_memory=False,
-        decimal=',' if comma else '.',
+        decimal=layout.decimal,
         skipinitialspace=True,
         encoding='utf-8-sig',
         encoding_errors='replace',
     )
-    longer = frame[len(header)].notna()
-    if longer.any():
-        raise RecordingError(
-            f'{path}, line {longer.argmax() + first + 1}',
-            found='more',
-            expected=f'{len(header)} cells',
-        )
-    out = {}
-    for name, k in places.items():
-        if name in words:
-            out[name] = texts(frame[k].fillna(''), path)
-            continue
-        if frame[k].dtype.kind in 'fiu':
-            out[name] = frame[k].to_numpy(float)
-            continue
-        bad = to_numeric(frame[k], errors='coerce').isna() & frame[k].notna()
-        if bad.any() and (field_of(name) or of_joints(name)):
-            raise RecordingError(
-                f'{path}, line {bad.argmax() + first + 1}',
-                expected='a number',
-                found=frame[k][bad].iloc[0],
-            )
-        out[name] = frame[k].to_numpy(object if bad.any() else float)
-    return out
+    are_beyond = frame[count].notna()
+    if are_beyond.any():
+        raise layout.error(are_beyond, f'{count} cells', 'more')
+    return frame
 
 
-def _head(path, columns):
-    """Return delimiter, names of the columns, line of the first row, whether commas are points."""
+def _floats(cells: Any, layout: TextLayout, table: LogTable, name: str) -> np.ndarray:
+    """Return cells (n,) as floats; as they are where some are words, in columns not of joints."""
+    from pandas import to_numeric
+
+    if cells.dtype.kind in 'fiu':
+        return cells.to_numpy(float)
+    are_words = to_numeric(cells, errors='coerce').isna() & cells.notna()
+    if not are_words.any():
+        return cells.to_numpy(float)
+    if _must_be_numbers(table, name):
+        raise layout.error(are_words, 'a number', cells[are_words].iloc[0])
+    return cells.to_numpy(object)
+
+
+def _must_be_numbers(table: LogTable, name: str) -> bool:
+    """Return whether a column is of a topic, or what joints measure."""
+    meaning = table.meanings.get(name)
+    return name in table.topic_fields or (meaning is not None and meaning.is_measured)
+
+
+def _layout(path: Path, columns: str) -> TextLayout:
+    """Return how a text is laid out, whose ``columns`` may be named by whoever imports it."""
     with path.open(encoding='utf-8-sig', errors='replace') as stream:
-        lines = [line.strip() for line in islice(stream, 5)] + ['', '']
-    said = re.match(r'sep=(.)', lines[0])
-    first = 1 if said else 0
-    lines[first] = lines[first].lstrip('# ')
-    delimiter = said[1] if said else next((d for d in ';\t,|' if d in lines[0]), ' ')
-    header, *rows = [
-        [
-            cell.strip()
-            for cell in (
-                line.split()
-                if delimiter == ' '
-                else next(csv.reader([line], delimiter=delimiter), [])
-            )
-        ]
-        for line in lines[first:]
-    ]
-    check_unpacked(path, 8 * len(header) * _lines(path), len(header))
+        lines = [line.strip() for line in islice(stream, FIRST_LINES)]
+    lines += ['', '']
+    lines_above, delimiter = 0, ''
+    if stated := re.match(r'sep=(.)', lines[0]):
+        lines_above, delimiter = 1, stated[1]
+    header_line = lines[lines_above].lstrip('# ')
+    delimiter = delimiter or _delimiter(header_line)
+    header = _cells(header_line, delimiter)
+    rows = [_cells(line, delimiter) for line in lines[lines_above + 1 :]]
+    check_unpacked(path, 8 * len(header) * _line_count(path), len(header))
     second = rows[0] or header
-    if any(map(_is_number, header)) and [*map(_is_number, second)] == [*map(_is_number, header)]:
-        rows, header = [header, *rows], _of_echo(header) or [str(k) for k in range(len(header))]
-        if header[0] == '0' and not columns:
-            raise RecordingError(f'{path}: no header line', found=', '.join(second[:4]), do=RENAME)
-    else:
+    if _is_row(header, second):
+        rows.insert(0, header)
+        names = _names_without_header(path, header, second, columns)
+    elif _are_units(second, len(header)):
+        lines_above += 2
         units = [unit.strip('[]() ') for unit in second]
-        with_units = len(units) == len(header) and {*map(str.lower, units)} & {*SI, *SECONDS}
-        if with_units:
-            header = [f'{name} [{unit}]' if unit else name for name, unit in zip(header, units)]
-        first += 2 if with_units else 1
-    header = _named_by_file(path, header)
-    twice = sorted(name for name, count in Counter(header).items() if count > 1 and name)
+        names = [_with_unit(name, unit) for name, unit in zip(header, units)]
+    else:
+        lines_above += 1
+        names = header
+    names = _named_by_file(path, names)
+    _refuse_twice(path, names)
+    return TextLayout(path, delimiter, names, lines_above, _decimal(delimiter, rows))
+
+
+def _delimiter(line: str) -> str:
+    for delimiter in ';\t,|':
+        if delimiter in line:
+            return delimiter
+    return ' '
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    if delimiter == ' ':
+        return line.split()
+    cells = next(csv.reader([line], delimiter=delimiter), [])
+    return list(map(str.strip, cells))
+
+
+def _is_row(header: list[str], second: list[str]) -> bool:
+    """Return whether the first line is no header: numbers where the second has numbers."""
+    are_numbers = list(map(_is_number, header))
+    return any(are_numbers) and are_numbers == list(map(_is_number, second))
+
+
+def _names_without_header(
+    path: Path, cells: list[str], second: list[str], columns: str
+) -> list[str]:
+    """Return the names of a row of joint states from an echo, else numbers to be renamed."""
+    names = _echo_names(cells)
+    if names:
+        return names
+    if not columns:
+        raise RecordingError(f'{path}: no header line', found=', '.join(second[:4]), do=RENAME)
+    return list(map(str, range(len(cells))))
+
+
+def _echo_names(cells: list[str]) -> list[str]:
+    """Return names of a row of a JointState as ``ros2 topic echo --csv`` writes it, or []."""
+    are_numbers = list(map(_is_number, cells[3:]))
+    joints, rest = divmod(len(are_numbers), 4)
+    begins_with_names = are_numbers[: joints + 1] == [*[False] * joints, True]
+    if rest or not begins_with_names or not all(map(str.isdecimal, cells[:2])):
+        return []
+    names = ['header.stamp.sec', 'header.stamp.nanosec', 'header.frame_id']
+    for word in ('name', *JOINT_QUANTITIES):
+        names += [f'{word}{k}' for k in range(joints)]
+    return names
+
+
+def _are_units(cells: list[str], count: int) -> bool:
+    """Return whether the second line holds units of ``count`` columns."""
+    units = {cell.strip('[]() ').lower() for cell in cells}
+    return len(cells) == count and not units.isdisjoint({*UNIT_OF, *TIME_UNIT_OF})
+
+
+def _with_unit(name: str, unit: str) -> str:
+    if not unit:
+        return name
+    return f'{name} [{unit}]'
+
+
+def _named_by_file(path: Path, names: list[str]) -> list[str]:
+    """Return the names; with the quantity where only the name of the file tells it."""
+    meaning = column_meaning(re.split(r'[\W_]', path.stem)[-1])
+    if meaning is None or not meaning.is_measured or meaning.joint:
+        return names
+    table = LogTable(str(path), dict.fromkeys(names))
+    if table.topic_fields or any(said.is_measured for said in table.meanings.values()):
+        return names
+    times = table.names_of(TIME)
+    return [name if name in times else f'{meaning.quantity}_{name}' for name in names]
+
+
+def _refuse_twice(path: Path, names: list[str]) -> None:
+    twice = sorted(name for name, count in Counter(names).items() if count > 1 and name)
     if twice:
         raise RecordingError(f'{path}: a column is there twice', found=twice)
-    comma = delimiter != ',' and any(
-        re.fullmatch(r'[-+]?\d+,\d+(e[-+]?\d+)?', cell, re.I) for row in rows for cell in row
-    )
-    return delimiter, header, first, comma
 
 
-def _lines(path):
+def _decimal(delimiter: str, rows: list[list[str]]) -> str:
+    """Return the decimal sign of the cells of some rows: a comma where one has it, or a point."""
+    if delimiter == ',':
+        return '.'
+    for cells in rows:
+        if any(map(_DECIMAL_COMMA.fullmatch, cells)):
+            return ','
+    return '.'
+
+
+def _line_count(path: Path) -> int:
     """Return how many lines a text has: a short one takes the room of all columns."""
+    count = 0
     with path.open('rb') as stream:
-        return sum(
-            block.count(b'\n') + block.count(b'\r')
-            for block in iter(lambda: stream.read(1 << 20), b'')
-        )
+        while block := stream.read(1 << 20):
+            count += block.count(b'\n') + block.count(b'\r')
+    return count
 
 
-def _of_echo(cells):
-    """Return names of a row of a JointState as ``ros2 topic echo --csv`` writes it, or None."""
-    words = [not _is_number(cell) for cell in cells[3:]]
-    joints = words.index(False) if False in words else 0
-    numbers = len(words) - joints
-    if not (all(cell.isdecimal() for cell in cells[:2]) and joints and numbers == 3 * joints):
-        return None
-    return ['header.stamp.sec', 'header.stamp.nanosec', 'header.frame_id'] + [
-        f'{word}{k}' for word in ('name', *WORDS) for k in range(joints)
-    ]
-
-
-def _named_by_file(path, header):
-    """Return the header; with the quantity where only the name of the file tells it."""
-    said = meaning(re.split(r'[\W_]', path.stem)[-1])
-    if (
-        not said
-        or said.quantity not in WORDS
-        or said.commanded
-        or said.joint
-        or any(map(of_joints, header))
-    ):
-        return header
-    times = {name for own, _ in clocks(header) for name in own}
-    return [name if name in times else f'{said.quantity}_{name}' for name in header]
-
-
-def _is_number(cell):
+def _is_number(cell: str) -> bool:
     try:
         float(cell.replace(',', '.'))
     except ValueError:

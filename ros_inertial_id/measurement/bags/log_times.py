@@ -6,84 +6,144 @@ ms, us or ns: what the velocities say, or else the unit that makes 5 to 5000 sam
 """
 
 from contextlib import suppress
+from dataclasses import dataclass
 from decimal import Decimal, DecimalException
-from typing import Any
+import re
 
 import numpy as np
 
-from .log_columns import clocks, JointColumns, SECONDS, Table
+from .log_columns import JointColumns, LogTable
+from .log_spellings import PAIRED_TIME, TIME, TIME_UNITS
 from ...errors import RecordingError
 
-LAST_NS = 2**31 * 10**9  # of builtin_interfaces/Time
-SLOWEST = 0.2  # [s] between two samples of a motion
-FEW = 10  # steps that say nothing about a rate
-AGREES = 1.3  # factor within which positions and velocities are of one clock
-REPEATED = 0.1  # of the stamps: more of them are of a clock with too few digits
+SECOND = 10**9  # [ns]
+LAST_NS = 2**31 * SECOND  # of builtin_interfaces/Time
+SLOWEST_SAMPLING = 0.2  # [s] between two samples of a motion
+TOO_FEW_STEPS = 10  # between samples, to say anything about a rate
+UNIT_AGREES = 1.3  # factor within which positions and velocities are of one clock
+REPEATED_STAMPS = 0.1  # of the stamps: more of them are of a clock with too few digits
+_SECONDS_NAME = re.compile(r'(.*?)(sec|secs)', re.I)  # nanoseconds may have a column of their own
+UNIT_NAMES = {row.scale: row.spellings[0] for row in TIME_UNITS}
+_NANOSECONDS_ENDINGS = ('nanosec', 'nsec', 'nsecs')
 
 
-def read_stamps(
-    where: str, table: Table, joints: JointColumns | None
-) -> tuple[Any, tuple[str, ...], str]:
-    """
-    Return the stamps (N,) int64 [ns] of all rows, the columns of the clock, its unit.
+@dataclass(frozen=True)
+class Clock:
+    """Columns of one time, or of seconds and nanoseconds; unit [ns], 0 where no name says it."""
 
-    where : of the log; joints : in the ``table``; None, () and '' without a time
-    """
-    found: tuple[Any, tuple[str, ...], str] = None, (), ''
-    for names, unit in clocks(table):
-        parts = [np.atleast_1d(table[name]) for name in names]
-        if any(part.shape != parts[0].shape[:1] for part in parts) or (
-            joints and len(parts[0]) == 1 < len(joints.rows)
-        ):  # a period is no time
+    columns: tuple[str, ...]
+    unit: int
+    rank: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Stamps:
+    """Stamps of all rows of a log (N,) int64 [ns], None without a time; columns, unit : their."""
+
+    stamp_ns: np.ndarray | None
+    columns: tuple[str, ...]
+    unit: str
+
+
+NO_TIME = Stamps(None, (), '')
+
+
+def clocks(table: LogTable) -> list[Clock]:
+    """Return the times in a ``table``, the best first."""
+    times = table.names_of(TIME)
+    result = []
+    for name in times:
+        meaning = table.meanings[name]
+        result.append(Clock((name,), int(meaning.scale), meaning.rank))
+        for rest in _nanoseconds_beside(name, times):
+            result.append(Clock((name, rest), 1, (PAIRED_TIME,)))
+    return sorted(result, key=lambda clock: clock.rank)
+
+
+def _nanoseconds_beside(name: str, times: list[str]) -> list[str]:
+    """Return the columns of the nanoseconds of seconds by their ``name``: sec, nanosec."""
+    seconds = _SECONDS_NAME.fullmatch(name)
+    if not seconds:
+        return []
+    wanted = {f'{seconds[1]}{ending}'.lower() for ending in _NANOSECONDS_ENDINGS}
+    return [column for column in times if column.lower() in wanted]
+
+
+def read_stamps(table: LogTable, joints: JointColumns) -> Stamps:
+    """Return the stamps of a ``table`` with these ``joints``, NO_TIME without a time."""
+    stamps = NO_TIME
+    for clock in clocks(table):
+        times = [np.atleast_1d(table.columns[name]) for name in clock.columns]
+        if not _are_of_rows(times, joints):
             continue
-        unit = unit or _unit(where, names[0], parts[0], joints)
-        stamp_ns = nanoseconds(where, parts[0], unit if len(names) == 1 else 10**9)
-        stamp_ns = stamp_ns + sum(nanoseconds(where, part, 1) for part in parts[1:])
-        found = stamp_ns, names, next(name for name, own in SECONDS.items() if own == unit)
-        if joints and len(stamp_ns) == len(joints.rows):
-            _refuse_repeated(where, names[0], stamp_ns[joints.rows], joints)
+        unit = clock.unit or _unit(table.where, clock.columns[0], times[0], joints)
+        stamp_ns = _sum_ns(table.where, times, unit)
+        stamps = Stamps(stamp_ns, clock.columns, UNIT_NAMES[unit])
+        if stamp_ns.shape == joints.rows.shape:
+            _refuse_repeated(table.where, clock.columns[0], stamp_ns[joints.rows], joints)
         if stamp_ns.any():  # a header that nobody stamped is no clock
             break
-    return found
+    return stamps
 
 
-def _refuse_repeated(where, name, stamp_ns, joints):
+def stamps_at_rate(count: int, rate: float) -> Stamps:
+    """Return ``count`` stamps from 0 at a ``rate`` [Hz]."""
+    return Stamps(nanoseconds('rate', np.arange(count) / rate), (), '')
+
+
+def _are_of_rows(times: list[np.ndarray], joints: JointColumns) -> bool:
+    """Return whether columns of a time are alike, and no period T beside many rows."""
+    first = times[0]
+    if any(part.shape != (len(first),) for part in times):
+        return False
+    return len(first) != 1 or len(joints.rows) <= 1
+
+
+def _sum_ns(where: str, times: list[np.ndarray], unit: int) -> np.ndarray:
+    """Return one time in a ``unit`` [ns], or seconds and nanoseconds, as int64 [ns]."""
+    if len(times) == 1:
+        return nanoseconds(where, times[0], unit)
+    seconds, nanosecs = times
+    return nanoseconds(where, seconds) + nanoseconds(where, nanosecs, 1)
+
+
+def _refuse_repeated(where: str, name: str, stamp_ns: np.ndarray, joints: JointColumns) -> None:
     """Raise RecordingError where many rows that differ have the stamp of the row before."""
-    same, steps = np.flatnonzero(np.diff(stamp_ns) == 0), len(stamp_ns) - 1
-    again = np.any([(x[same + 1] != x[same]).any(axis=1) for x in joints.fields.values()], axis=0)
-    if steps > FEW and again.sum() > REPEATED * steps and np.ptp(stamp_ns):
-        rate = 1e9 * steps / np.ptp(stamp_ns)
+    steps = len(stamp_ns) - 1
+    if steps <= TOO_FEW_STEPS:
+        return
+    same, duration = np.flatnonzero(np.diff(stamp_ns) == 0), np.ptp(stamp_ns)
+    changed = [(x[same + 1] != x[same]).any(axis=1) for x in joints.fields.values()]
+    repeated = np.any(changed, axis=0).sum()
+    if duration and repeated > REPEATED_STAMPS * steps:
         raise RecordingError(
             f'{where}: {name} has too few digits',
             expected='a time of its own for every row',
-            found=f'{again.sum()} of {len(stamp_ns)} rows with the time of the row before',
+            found=f'{repeated} of {len(stamp_ns)} rows with the time of the row before',
             do='log it with more digits, or give the rate in place of it: '
-            f'--columns "-={name}" --rate {rate:.4g}',
+            f'--columns "-={name}" --rate {1e9 * steps / duration:.4g}',
         )
 
 
-def _unit(where, name, times, joints):
+def _unit(where: str, name: str, times: np.ndarray, joints: JointColumns) -> int:
     """Return the unit [ns] of times (n,) whose name does not say it."""
+    if times.dtype.kind == 'M':
+        return SECOND
+    if times.dtype.kind == 'U':
+        times = np.char.replace(times, ',', '.')
     try:
-        t = (np.char.replace(times, ',', '.') if times.dtype.kind == 'U' else times).astype(float)
+        t = times.astype(float)
     except (ValueError, TypeError):  # dates, or words of which the line is said later
-        return 10**9
+        return SECOND
     steps = np.diff(t[np.isfinite(t)])
-    if (
-        times.dtype.kind == 'M'
-        or (steps > 0).sum() <= FEW
-        or (step := float(np.median(steps[steps >= 0]))) < 1.0
-    ):
-        return 10**9
-    q, v = (joints.fields.get(name) if joints else None for name in ('position', 'velocity'))
-    if q is not None and v is not None and t.shape == joints.rows.shape:
-        mean, way = 0.5 * (v[1:] + v[:-1]), np.diff(q, axis=0)
-        due = mean * np.diff(t[joints.rows])[:, None]  # the way, if the unit were a second
-        good = np.isfinite(due) & np.isfinite(way)
-        ratio = float(way[good] @ due[good]) / (float(due[good] @ due[good]) or 1.0)
-        for unit in (10**9, 10**6, 1000, 1):
-            if 1.0 / AGREES < ratio / (unit * 1e-9) < AGREES:
-                return unit
+    if np.count_nonzero(steps > 0) <= TOO_FEW_STEPS:
+        return SECOND
+    step = float(np.median(steps[steps >= 0]))
+    if step < 1.0:
+        return SECOND
+    unit = _unit_by_velocities(t, joints)
+    if unit:
+        return unit
     if (steps == 1.0).all():
         raise RecordingError(
             f'{where}: {name} counts by 1',
@@ -91,38 +151,71 @@ def _unit(where, name, times, joints):
             do=f'--columns "time_ms={name}" if these are milliseconds; if they '
             f'count samples, --columns "-={name}" and --rate',
         )
-    return next((unit for unit in (10**6, 1000) if step * unit * 1e-9 < SLOWEST), 1)
+    return _unit_by_rate(step)
 
 
-def nanoseconds(where: str, times: np.ndarray, unit: int = 10**9) -> np.ndarray:
+def _unit_by_velocities(t: np.ndarray, joints: JointColumns) -> int:
+    """Return the unit [ns] of t (N,) in which velocities make the way of the positions, or 0."""
+    q, v = joints.fields.get('position'), joints.fields.get('velocity')
+    if q is None or v is None or t.shape != joints.rows.shape:
+        return 0
+    way = np.diff(q, axis=0)
+    due = 0.5 * (v[1:] + v[:-1]) * np.diff(t[joints.rows])[:, None]  # were the unit a second
+    good = np.isfinite(due) & np.isfinite(way)
+    seconds = float(way[good] @ due[good]) / (float(due[good] @ due[good]) or 1.0)
+    for unit in TIME_UNITS:
+        if 1.0 / UNIT_AGREES < seconds / (unit.scale * 1e-9) < UNIT_AGREES:
+            return int(unit.scale)
+    return 0
+
+
+def _unit_by_rate(step: float) -> int:
+    """Return the unit [ns] in which a ``step`` is one between samples of a motion."""
+    for unit in (10**6, 1000):
+        if step * unit * 1e-9 < SLOWEST_SAMPLING:
+            return unit
+    return 1
+
+
+def nanoseconds(where: str, times: np.ndarray, unit: int = SECOND) -> np.ndarray:
     """Return ``times`` (n,), texts or dates, in a ``unit`` [ns], as int64 [ns]; ``where``: of."""
+    if times.dtype.kind == 'U':
+        return _nanoseconds_of_texts(where, times, unit)
     if times.dtype.kind == 'M':
         times, unit = times.astype('datetime64[ns]').astype(np.int64), 1
-    if times.dtype.kind == 'U':
-        with suppress(ValueError):
-            ns = times.astype(float) * unit
-            if (np.abs(ns) < 2.0**50).all():  # to a quarter of one; today's seconds are not
-                return np.round(ns).astype(np.int64)
-        exact = [_exact(text.strip(), unit) for text in times.tolist()]
-        good = np.array([stamp is not None for stamp in exact], bool)
-    elif times.dtype.kind in 'fiu':
-        good = np.abs(times) < LAST_NS // unit
-    else:
+    if times.dtype.kind not in 'fiu':
         raise RecordingError(f'{where}: time is not numeric', found=times.dtype)
-    if not good.all():
-        k = int(np.argmin(good))
-        raise RecordingError(
-            f'{where}, sample {k}: no time',
-            found=times[k],
-            expected='seconds, or a name with their unit, such as time_ms or stamp_ns',
-        )
-    if times.dtype.kind == 'U':
-        return np.array(exact, np.int64)
-    whole = np.floor(times).astype(np.int64)  # apart: unix time in float, times 1e9, is 128 ns off
-    return whole * unit + np.round((times - whole) * unit).astype(np.int64)
+    _refuse_no_times(where, times, np.abs(times) < LAST_NS // unit)
+    # Apart: unix time in float, times 1e9, is 128 ns off.
+    integers = np.floor(times).astype(np.int64)
+    return integers * unit + np.round((times - integers) * unit).astype(np.int64)
 
 
-def _exact(text, unit):
+def _nanoseconds_of_texts(where: str, texts: np.ndarray, unit: int) -> np.ndarray:
+    """Return ``texts`` (n,) of numbers in a ``unit`` [ns], or of dates, as int64 [ns]."""
+    with suppress(ValueError):
+        ns = texts.astype(float) * unit
+        if (np.abs(ns) < 2.0**50).all():  # to a quarter of one; today's seconds are not
+            return np.round(ns).astype(np.int64)
+    exact = [_exact(text.strip(), unit) for text in texts.tolist()]
+    good = np.array([stamp is not None for stamp in exact], bool)
+    _refuse_no_times(where, texts, good)
+    return np.array(exact, np.int64)
+
+
+def _refuse_no_times(where: str, times: np.ndarray, good: np.ndarray) -> None:
+    """Raise RecordingError with the first of the times (n,) that are not ``good`` (n,)."""
+    if good.all():
+        return
+    k = int(np.argmin(good))
+    raise RecordingError(
+        f'{where}, sample {k}: no time',
+        found=times[k],
+        expected='seconds, or a name with their unit, such as time_ms or stamp_ns',
+    )
+
+
+def _exact(text: str, unit: int) -> int | None:
     """Return a time as text in ns, None for no time."""
     try:
         stamp_ns = int((Decimal(text.replace(',', '.')) * unit).to_integral_value())

@@ -1,6 +1,7 @@
 """Topics other than joint states, of which PlotJuggler writes a column per number: /b/force/x."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 import re
 
 import numpy as np
@@ -9,7 +10,7 @@ from .messages import DECODERS
 from ..recording import Channel
 from ...errors import RecordingError
 
-_KINDS = (
+_TYPES = (
     'geometry_msgs/msg/PoseStamped',
     'geometry_msgs/msg/TwistStamped',
     'geometry_msgs/msg/AccelStamped',
@@ -17,63 +18,114 @@ _KINDS = (
     'sensor_msgs/msg/Imu',
 )
 # The longest first: an orientation of an Imu is not that of a pose.
-_PATHS = sorted(
+_FIELDS_BY_PATH = sorted(
     (
-        (path.split('.'), kind, name)
-        for kind in _KINDS
-        for name, path in DECODERS[kind].fields.items()
+        (path.split('.'), type_name, field)
+        for type_name in _TYPES
+        for field, path in DECODERS[type_name].fields.items()
     ),
-    key=lambda item: -len(item[0]),
+    key=lambda row: -len(row[0]),
 )
 
 
-def field_of(name: str) -> tuple[str, str, str, str] | None:
-    """Return (topic, type, field, axis) that the ``name`` of a column says, None for no topic."""
+@dataclass(frozen=True)
+class TopicField:
+    """What a column of a topic holds: one axis of a field of messages of a type."""
+
+    topic: str
+    type_name: str
+    field: str
+    axis: str
+
+
+def topic_field(name: str) -> TopicField | None:
+    """Return what the ``name`` of a column says of a topic, None for no topic."""
     *words, axis = re.split(r'[/.]', name.strip('/'))
-    return next(
-        (
-            ('/' + '/'.join(words[: -len(path)]), kind, field, axis)
-            for path, kind, field in _PATHS
-            if words[-len(path) :] == path and len(words) > len(path)
-        ),
-        None,
-    )
+    for path, type_name, field in _FIELDS_BY_PATH:
+        topic, last_words = words[: -len(path)], words[-len(path) :]
+        if topic and last_words == path:
+            return TopicField('/' + '/'.join(topic), type_name, field, axis)
+    return None
+
+
+def _axes(field: str) -> str:
+    if field.startswith('orientation'):
+        return 'xyzw'
+    return 'xyz'
+
+
+class _TopicColumns:
+    """The columns of one topic: field -> axis -> name of the column."""
+
+    def __init__(self, topic: str, type_name: str) -> None:
+        self.topic, self.type_name = topic, type_name
+        self.columns: dict[str, dict[str, str]] = {}
+
+    def add(self, column: str, said: TopicField) -> None:
+        """Add a column, RecordingError where it is of another type of message."""
+        if said.type_name != self.type_name:
+            raise RecordingError(
+                f'{self.topic} is of two types',
+                found=(self.type_name, said.type_name),
+                do='name one topic for each',
+            )
+        self.columns.setdefault(said.field, {})[said.axis] = column
+
+    def lacking(self) -> str:
+        """Return the first field that has not all its axes, in words; '' for none."""
+        for field, by_axis in self.columns.items():
+            if set(by_axis) != set(_axes(field)):
+                return (
+                    f'{field} of {self.topic} has {", ".join(by_axis.values())}, '
+                    f'not the columns {", ".join(_axes(field))}'
+                )
+        return ''
+
+    def channel(self, values: Mapping[str, np.ndarray], stamp_ns: np.ndarray) -> Channel:
+        """Return the Channel of ``values`` (n,) by column, of the rows that have all of them."""
+        for by_axis in self.columns.values():
+            for column in by_axis.values():
+                _check_numbers(column, values[column], len(stamp_ns))
+        fields = {field: self._field(field, values) for field in self.columns}
+        rows = np.isfinite(np.hstack(list(fields.values()))).all(axis=1)
+        return Channel(
+            self.topic,
+            self.type_name,
+            stamp_ns[rows],
+            stamp_ns[rows].clip(0),
+            {field: x[rows] for field, x in fields.items()},
+        )
+
+    def _field(self, field: str, values: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return a field (n, axes) of ``values`` (n,) by column."""
+        by_axis = self.columns[field]
+        return np.stack([values[by_axis[axis]] for axis in _axes(field)], axis=1)
+
+
+def _check_numbers(column: str, x: np.ndarray, count: int) -> None:
+    """Raise RecordingError where x is not ``count`` numbers."""
+    if x.dtype.kind not in 'fiu' or x.shape != (count,):
+        raise RecordingError(
+            f'column {column}', expected=f'{count} numbers', found=f'{x.dtype} {x.shape}'
+        )
 
 
 def topic_channels(
-    columns: Mapping[str, np.ndarray], stamp_ns: np.ndarray
+    fields: Mapping[str, TopicField], values: Mapping[str, np.ndarray], stamp_ns: np.ndarray
 ) -> tuple[dict[str, Channel], list[str]]:
-    """Return Channels of ``columns`` (n,) at ``stamp_ns`` (n,) [ns], and why others are none."""
-    topics: dict[str, dict[str, dict[str, str]]] = {}
-    types: dict[str, str] = {}
-    for column in columns:
-        topic, kind, name, axis = field_of(column) or ('',) * 4
-        if types.setdefault(topic, kind) != kind:
-            raise RecordingError(
-                f'{topic} is of two types',
-                found=(types[topic], kind),
-                do='name one topic for each',
-            )
-        topics.setdefault(topic, {}).setdefault(name, {})[axis] = column
-    channels, lacking = {}, []
-    for topic, fields in topics.items():
-        axes = {name: 'xyzw' if name.startswith('orientation') else 'xyz' for name in fields}
-        if short := [name for name, own in fields.items() if set(own) != set(axes[name])]:
-            lacking.append(
-                f'{short[0]} of {topic} has {", ".join(fields[short[0]].values())}, '
-                f'not the columns {", ".join(axes[short[0]])}'
-            )
-            continue
-        values = {
-            name: np.stack([columns[own[axis]] for axis in axes[name]], axis=1)
-            for name, own in fields.items()
-        }
-        seen = np.isfinite(np.hstack(list(values.values()))).all(1)
-        channels[topic] = Channel(
-            topic,
-            types[topic],
-            stamp_ns[seen],
-            stamp_ns[seen].clip(0),
-            {name: x[seen] for name, x in values.items()},
-        )
-    return channels, lacking
+    """
+    Return Channels of other topics by topic, and in words why others are none.
+
+    fields : column -> what it holds; values : column -> (n,); stamp_ns : (n,) [ns]
+    """
+    topics: dict[str, _TopicColumns] = {}
+    for column, said in fields.items():
+        topic = topics.setdefault(said.topic, _TopicColumns(said.topic, said.type_name))
+        topic.add(column, said)
+    lacking = {name: topic.lacking() for name, topic in topics.items()}
+    channels = {
+        name: topic.channel(values, stamp_ns)
+        for name, topic in topics.items()
+        if not lacking[name]
+    }
+    return channels, list(filter(None, lacking.values()))

@@ -8,7 +8,9 @@ import pytest
 
 from ros_inertial_id.errors import RecordingError, RobotModelError
 from ros_inertial_id.measurement.bags.bag import read_bag
-from ros_inertial_id.measurement.bags.log import COMMANDS, moving_joints, read_log
+from ros_inertial_id.measurement.bags.log import read_log
+from ros_inertial_id.measurement.bags.log_joint_names import moving_joints
+from ros_inertial_id.measurement.bags.log_parts import JOINT_COMMANDS
 from ros_inertial_id.measurement.bags.writing import write_recording
 
 DATA = Path(__file__).parents[4] / 'shared' / 'data'
@@ -322,7 +324,7 @@ def test_spellings_of_programs_are_understood(tmp_path, delimiter, time, names):
     commands = [name for name in wanted if 'current' not in name]  # no torques [N m]
     assert [said[joint] for joint in JOINTS] == [(*names[k::3], *commands[k::3]) for k in range(3)]
     assert said.get('left out', ()) == tuple(name for name in wanted if name not in commands)
-    assert (COMMANDS in recording.channels) == bool(commands)
+    assert (JOINT_COMMANDS in recording.channels) == bool(commands)
 
 
 @pytest.mark.parametrize(

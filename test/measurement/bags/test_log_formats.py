@@ -19,7 +19,8 @@ from test_log import (
 )
 
 from ros_inertial_id.errors import ConfigError, RecordingError
-from ros_inertial_id.measurement.bags.log import EFFORTS, read_log
+from ros_inertial_id.measurement.bags.log import read_log
+from ros_inertial_id.measurement.bags.log_parts import EFFORTS
 
 COLUMNS = 'times q1..q3 - tau1..tau3'
 TABLE = np.column_stack([UNIX, Q, np.zeros(N), TAU])

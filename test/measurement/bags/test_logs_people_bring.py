@@ -431,3 +431,89 @@ def test_times_with_too_few_digits_are_refused_with_the_rate(tmp_path):
     np.testing.assert_array_equal(channel.stamp_ns, np.round(T * 1e9))
     doubled = {'t': T.repeat(2), 'q': Q.repeat(2, axis=0)}  # the same sample twice
     assert len(joint_states(doubled)) == 2 * N
+
+
+def write_dataset(folder, table, names):
+    """Write a dataset of LeRobot with the same ``names`` of the elements of all features."""
+    pa = pytest.importorskip('pyarrow')
+    from pyarrow import parquet
+
+    for part in ('data', 'meta'):
+        (folder / part).mkdir()
+    parquet.write_table(pa.table(table), folder / 'data' / 'file-000.parquet')
+    features = {name: {'names': names} for name in table if name != 'timestamp'}
+    (folder / 'meta' / 'info.json').write_text(json.dumps({'features': features}))
+    return folder
+
+
+@pytest.mark.parametrize(('effort', 'kind'), [('effort', ''), ('current', 'current')])
+def test_a_feature_says_what_its_elements_are_whatever_their_names(tmp_path, effort, kind):
+    words = 'state', 'velocity', effort
+    table = {f'observation.{word}': list(x) for word, x in zip(words, FIELDS.values())}
+    table |= {'action': list(Q + 1), 'timestamp': T}
+    recording = read_log(write_dataset(tmp_path, table, [f'{j}.pos' for j in JOINTS]), URDF)
+    check_fields(recording.channels['/joint_states'])
+    check_fields(recording.channels['/joint_commands'], {'position': Q + 1})
+    assert recording.effort_kind == kind
+    assert f'observation.{effort}.third' in recording.provenance['columns']['third']
+
+
+@pytest.mark.parametrize(
+    ('position', 'velocity', 'effort', 'scale'),
+    [
+        ('q_j{}', 'v_j{}', 'tau_j{}', 1.0),
+        ('q_J{}', 'v_J{}', 'tau_J{}', 1.0),
+        ('q{}', 'dq{}', 'tau_J{}', 1.0),
+        ('q{} (rad)', 'dq{} [rad/s]', 'tau{} (N.mm)', 1e3),
+        ('q_arm_d{} [rad]', 'v_arm_d{} [rad/s]', 'tau_arm_d{} [Nm]', 1.0),
+        ('/a/j{}/actual_position', '/a/j{}/actual_velocity', '/a/j{}/actual_torque', 1.0),
+    ],
+)
+def test_columns_that_other_columns_explain(position, velocity, effort, scale):
+    """Of joint j1 where others are of j1; a slash in a unit begins no new name."""
+    table = {'time_stamp': T}
+    for form, x in ((position, Q), (velocity, V), (effort, TAU * scale)):
+        table |= {form.format(k + 1): x[:, k] for k in range(3)}
+    channel = read_log(table, URDF, joint_names=JOINTS).channels['/joint_states']
+    check_fields(channel)
+
+
+def test_commands_of_topics_keep_their_quantity_and_joint():
+    """A commanded velocity is no position, and the qualifier no part of a joint's name."""
+    table = {'t': T, 'q': Q}
+    for kind, x in FIELDS.items():
+        table |= {f'/c/a/{j}/desired_{kind}': y for j, y in zip(JOINTS, (x + 1).T)}
+    channels = read_log(table, URDF).channels
+    check_fields(channels['/joint_commands'], {kind: x + 1 for kind, x in FIELDS.items()})
+
+
+def test_commands_of_a_file_without_time_take_that_of_the_joint_states(tmp_path):
+    with_time = {'t': T, 'tau': TAU}
+    commands = read_log([{'q': Q, 'q_cmd': Q + 1}, with_time], URDF).channels['/joint_commands']
+    np.testing.assert_array_equal(commands.stamp_ns, np.round(T * 1e9))
+    gaps = {'q': Q, 'q_cmd': np.where(T[:, None] < 0.1, np.nan, Q)}
+    assert set(read_log([gaps, with_time], URDF).channels) == {'/joint_states'}
+
+
+@pytest.mark.parametrize(
+    ('table', 'words'),
+    [
+        ({'q': Q[:, 0], 'q_1': Q[:, 1], 'q_2': Q[:, 2]}, 'do not belong together'),
+        ({'q': Q, 'tau': TAU[:, 0], 'tau1': TAU[:, 1]}, 'do not belong together'),
+        (
+            {f'/f/wrench/{k}/{x}': np.full(N, 'no') for k in ('force', 'torque') for x in 'xyz'},
+            'f',
+        ),
+        ({f'/f/wrench/{k}/{x}': T[:9] for k in ('force', 'torque') for x in 'xyz'}, '50 numbers'),
+    ],
+)
+def test_columns_without_a_joint_beside_others_and_words_in_topics_are_refused(table, words):
+    with pytest.raises(RecordingError, match=words):
+        read_log({'t': T, **table}, URDF)
+
+
+def test_names_in_cells_of_another_number_of_rows_are_left_out():
+    table = {'t': T, 'q': Q, 'name0': np.array(['a', 'b']), 'name1': np.array(['c', 'd'])}
+    recording = read_log(table, URDF)
+    assert recording.channels['/joint_states'].names == JOINTS
+    assert recording.provenance['columns']['left out'] == ('name0', 'name1')

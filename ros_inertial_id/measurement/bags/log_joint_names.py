@@ -1,0 +1,179 @@
+"""The names of the joints of a log: in its cells, as given, by number, or those of the URDF."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+import logging
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+
+from ...errors import RecordingError, RobotModelError
+
+ORDERED = 'joints in the order of the URDF'
+MOVING_TYPES = ('revolute', 'continuous', 'prismatic')
+_logger = logging.getLogger(__name__)
+
+
+def are_numbers(joints: Iterable[str]) -> bool:
+    """Return whether ``joints`` of columns are numbers, or nothing, and no names."""
+    return not ''.join(joints).strip('0123456789')
+
+
+def joints_in_cells(
+    where: str, cells: Mapping[str, Any], rows: np.ndarray, fields: Mapping[str, np.ndarray]
+) -> list[str]:
+    """
+    Return the joints that ``cells`` of a log name, none where these are of another number.
+
+    where : of the log, for messages
+    cells : column -> joints in the order of the columns, once, or of every row: a column for each
+        joint, or a list of them in every cell
+    rows : (N,) bool, which rows of the log the fields are
+    fields : quantity -> (n, k): put in one order, in place, where that of the cells changes
+    """
+    texts = list(map(_texts, cells.values()))
+    if len(texts) == 1 and len(texts[0]) != len(rows):
+        orders, order_of_row = [texts[0].ravel().tolist()], np.zeros(len(rows), int)[rows]
+    else:
+        orders, order_of_row = _orders_in_rows(texts, rows)
+    count = next(iter(fields.values())).shape[1]
+    if not orders or len(orders[0]) != count:
+        return []
+    first = orders[0]
+    for order in orders:
+        _refuse_changed(where, first, order)
+    for number, order in enumerate(orders[1:], 1):
+        places = list(map(order.index, first))
+        for values in fields.values():
+            values[order_of_row == number] = values[order_of_row == number][:, places]
+    return first
+
+
+def _orders_in_rows(
+    texts: list[np.ndarray], rows: np.ndarray
+) -> tuple[list[list[str]], np.ndarray]:
+    """Return the orders of joints that ``texts`` (N, ...) have, and which that of each row is."""
+    if {len(text) for text in texts} != {len(rows)}:
+        return [], np.zeros(0, int)
+    in_rows = np.column_stack(texts)[rows]
+    different, order_of_row = np.unique(in_rows, axis=0, return_inverse=True)
+    orders = different.tolist()
+    if len(texts) == 1 and texts[0].ndim == 1:
+        orders = [_listed(cell) for (cell,) in orders]
+    return orders, order_of_row.ravel()
+
+
+def _refuse_changed(where: str, first: list[str], order: list[str]) -> None:
+    """Raise RecordingError where a row names other joints than the first of them."""
+    if sorted(order) != sorted(first):
+        raise RecordingError(
+            f'{where}: the joints change',
+            expected='the same in every row',
+            found=[' '.join(names) for names in (first, order)],
+        )
+
+
+def _texts(values: Any) -> np.ndarray:
+    """Return cells as texts, bytes decoded."""
+    if values.dtype.kind == 'S':
+        return np.char.decode(values, errors='replace')
+    return values.astype(str)
+
+
+def _listed(cell: str) -> list[str]:
+    """Return the names in a cell such as "['a', 'b']"."""
+    return re.findall(r'[^\s\'",\[\]()]+', cell)
+
+
+def moving_joints(urdf_text: str) -> tuple[str, ...]:
+    """Return the names of the moving joints of a URDF, from the root down, in document order."""
+    try:
+        robot = ElementTree.fromstring(urdf_text)
+    except ElementTree.ParseError as error:
+        raise RobotModelError('the robot description is no XML', found=error) from error
+    joints_below = defaultdict(list)  # link -> joints and their children
+    children = set()
+    for joint in robot.findall('joint'):
+        parent, child = joint.find('parent'), joint.find('child')
+        if parent is None or child is None:
+            continue
+        link = child.get('link', '')
+        joints_below[parent.get('link', '')].append((joint, link))
+        children.add(link)
+    waiting = []
+    for link, joints in joints_below.items():
+        if link not in children:
+            waiting += joints
+    waiting.reverse()
+    names = []
+    while waiting:
+        joint, link = waiting.pop()
+        waiting += reversed(joints_below.pop(link, []))
+        if joint.get('type') in MOVING_TYPES and joint.find('mimic') is None:
+            names.append(joint.get('name', ''))
+    return tuple(names)
+
+
+def names_of_joints(
+    where: str, joints: Sequence[str], given: Sequence[str] | None, urdf_text: str
+) -> tuple[tuple[str, ...], str]:
+    """
+    Return the names of the joints of a log's columns, and in words where they come from.
+
+    where : of the log, for messages; joints : as its columns or cells name them, or numbers
+    given : names in the order of the columns, None for those in the log
+    """
+    moving = moving_joints(urdf_text)
+    if given is not None:
+        names, source = tuple(map(str, given)), 'joints as given'
+    elif not are_numbers(joints):
+        names, source = tuple(joints), 'joints as the log names them'
+    else:
+        return _in_order_of_urdf(where, joints, moving), f'{ORDERED}, as the log names none'
+    if len(names) != len(joints) or len(set(names)) != len(names):
+        raise RecordingError(
+            f'joint names for {where}',
+            expected=f'{len(joints)} different ones',
+            found=names,
+            exists=moving,
+        )
+    by_number = _by_number(names, moving)
+    if by_number:
+        return by_number, 'joints by their numbers'
+    unknown = [name for name in names if name not in moving]
+    if unknown:
+        _logger.warning(
+            '%s: not among the moving joints of the URDF (%s): %s',
+            where,
+            ', '.join(moving),
+            ', '.join(unknown),
+        )
+    return names, source
+
+
+def _in_order_of_urdf(
+    where: str, joints: Sequence[str], moving: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the ``moving`` joints of the URDF where the log has as many without names."""
+    if len(moving) != len(joints):
+        raise RecordingError(
+            f'{where} names no joints',
+            found=f'{len(joints)} columns of positions',
+            expected=f'{len(moving)}: ' + ', '.join(moving),
+            do='name them in the order of the log: --joints A,B,...',
+        )
+    return moving
+
+
+def _by_number(names: tuple[str, ...], moving: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the ``moving`` joints of names such as Axis 1, Axis 2; () for other names."""
+    if len(names) != len(moving) or set(names) & set(moving):
+        return ()
+    matches = [re.fullmatch(r'\w*[^\W\d_] ?_?(\d+)', name) for name in names]
+    numbers = [int(match[1]) for match in matches if match]
+    if len(set(numbers)) != len(names):
+        return ()
+    joint_of = dict(zip(sorted(numbers), moving))
+    return tuple(map(joint_of.__getitem__, numbers))
