@@ -110,6 +110,48 @@ def test_friction_that_warms_up_cancels_against_the_same_motion_without_the_load
         identify_payload(model, runs[::3], empty=[record(true, 0, motion=2)])
 
 
+def rippled(urdf, seed, begin=0.0, hole=(0.0, 0.0)):
+    """Return 20 s of the 3R arm with a ripple of its gears, at 200 Hz from ``begin`` [s] on."""
+    first = round(2000 * begin)
+    motion = mujoco_arm.motion(3, 22, 2000, 1, speed=2.0, period=5.0)
+    t, q, v, a = (x[first : first + 40000 : 10] for x in motion)
+    tau = mujoco_arm.torque(urdf, q, v, a) + 0.5 * np.sin(20.0 * q)
+    tau += 0.01 * np.random.default_rng(seed).normal(size=q.shape)
+    seen = (t - t[0] < hole[0]) | (t - t[0] >= hole[1])
+    return mujoco_arm.recording(mujoco_arm.joints_of(urdf), *(x[seen] for x in (t, q, v, tau)))
+
+
+@pytest.fixture(scope='module')
+def ripple(arm3):
+    """Return the function that weighs a load beside a ``rippled`` arm, and what it says of 20 s."""
+    urdf = arm3[1]
+    options = replace(options_class('serial_arm')(), friction=())
+    model = identify([rippled(urdf, 0)], options, urdf=urdf).model
+    carrying = rippled(loaded(urdf, 'link3', '0 0 0.1'), 1)
+
+    def found(**empty):
+        return identify_payload(model, [carrying], empty=[rippled(urdf, 2, **empty)])
+
+    return found, found()
+
+
+@pytest.mark.parametrize('begin', [0.0035, 0.3035])
+def test_a_motion_that_began_between_two_samples_is_laid_upon_the_other_one(ripple, begin):
+    """A ripple of 6 Hz cancels to what 0.1 ms leave of it, not to what half a sample does."""
+    found, at_once = ripple
+    late = found(begin=begin)
+    assert late.relative_percent < 1.1 * at_once.relative_percent
+    assert abs(late.mass - MASS) < 1e-3
+
+
+def test_what_was_not_recorded_of_the_empty_arm_takes_nothing_off(ripple):
+    """A straight line over a gap is no motion of the arm: these samples have nothing beside them."""
+    found, whole = ripple
+    holed = found(hole=(8.0, 9.0))
+    assert holed.relative_percent < 1.1 * whole.relative_percent
+    assert holed.mass_error < 1.1 * whole.mass_error and abs(holed.mass - MASS) < 1e-3
+
+
 def test_a_load_that_hardly_shows_its_inertia_is_a_body_all_the_same(franka):
     true, model = franka
     for seed in range(3):  # without the description of the load most have negative moments
