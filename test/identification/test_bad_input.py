@@ -10,6 +10,7 @@ import re
 import mujoco_arm
 import numpy as np
 import pytest
+from recordings import altered
 from scipy.spatial.transform import Rotation
 
 from ros_inertial_id.errors import ConfigError, InertialIdError, RecordingError, RobotModelError
@@ -27,14 +28,6 @@ NOT_FINITE = [('position', np.nan), ('effort', np.inf), ('velocity', np.nan)]
 def urdf(arm3):
     """Return the URDF text of the arm."""
     return arm3[0]
-
-
-def altered(recording, **changes):
-    """Return the recording with fields or attributes of its joint states replaced."""
-    channel = recording.channels[TOPIC]
-    fields = {k: changes.pop(k, v) for k, v in channel.fields.items()}
-    fields = {k: v for k, v in fields.items() if v is not None}
-    return replace(recording, channels={TOPIC: replace(channel, fields=fields, **changes)})
 
 
 def spoiled(recording, name, where, value):

@@ -13,7 +13,7 @@ NOISE = 0.02  # [N m]
 
 
 def moved(truth, seed):
-    """Return t, q, v, a, tau of 20 s of an arm with ripple at joint 2, a bent spring at joint 3."""
+    """Return t, q, v, a, tau of 20 s of an arm with ripple in joint 2, a bent spring in 3."""
     t, q, v, a = mujoco_arm.motion(3, 20.0, 200.0, seed=seed, speed=1.5)
     tau = mujoco_arm.torque(truth, q, v, a) + 0.8 * v + 0.5 * np.sign(v)
     tau[:, 1] += 0.4 * np.sin(3 * q[:, 1]) - 0.3 * np.cos(3 * q[:, 1])

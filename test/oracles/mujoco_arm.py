@@ -10,14 +10,13 @@ from pathlib import Path
 import xml.etree.ElementTree as ET
 
 import numpy as np
+from recordings import joint_states, recording_of
 
-from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.simulation.rigid_bodies import RigidBodies
 from ros_inertial_id.simulation.true_robot import parse, perturbed_urdf
 
 URDF = Path(__file__).parents[2] / 'urdf'
 DATA = Path(__file__).parents[3] / 'shared' / 'data'
-JOINT_STATE = 'sensor_msgs/msg/JointState'
 UPRIGHT = (0.0, 0.0, -9.81)
 
 
@@ -63,31 +62,33 @@ def torque(urdf, q, v, a, gravity=UPRIGHT):
 
 def recording(names, t, q, v, tau, mounting=''):
     """Return the Recording of joint states."""
-    stamps = np.round(t * 1e9).astype(np.int64)
-    channel = Channel(
-        '/joint_states',
-        JOINT_STATE,
-        stamps,
-        stamps,
-        {'position': q.copy(), 'velocity': v.copy(), 'effort': tau.copy()},
-        names,
-    )
-    return Recording({'/joint_states': channel}, mounting=mounting)
+    states = joint_states(names, t, position=q, velocity=v, effort=tau)
+    return recording_of(states, mounting=mounting)
+
+
+def friction(v, viscous=0.8, coulomb=0.5, width=0.01):
+    """Return the friction [N m] of velocities v (N, n) [rad/s], dry below ``width`` [rad/s]."""
+    return viscous * v + coulomb * np.tanh(v / width)
+
+
+def measured(rng, names, t, q, v, tau, noise=None, **place):
+    """
+    Return the Recording of a motion as good encoders show it, noise of 1e-5 rad and 1e-3 rad/s.
+
+    noise : standard deviation of torques [N m], without which they are as given
+    """
+    q = q + 1e-5 * rng.normal(size=q.shape)
+    v = v + 1e-3 * rng.normal(size=v.shape)
+    if noise is not None:
+        tau = tau + noise * rng.normal(size=tau.shape)
+    return recording(names, t, q, v, tau, **place)
 
 
 def real(path, names):
     """Return the Recording of one of the files of shared/data."""
     data = np.load(DATA / path)
-    stamps = np.round(data['stamp_s'] * 1e9).astype(np.int64)
-    channel = Channel(
-        '/joint_states',
-        JOINT_STATE,
-        stamps,
-        stamps,
-        {'position': data['q'], 'velocity': data['v'], 'effort': data['tau']},
-        names,
-    )
-    return Recording({'/joint_states': channel}, provenance={'path': path})
+    fields = {'position': data['q'], 'velocity': data['v'], 'effort': data['tau']}
+    return recording_of(joint_states(names, data['stamp_s'], **fields), provenance={'path': path})
 
 
 def recorded(name, seed, mounting='upright', rate=200.0, noise=(1e-5, 1e-3)):

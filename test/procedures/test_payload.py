@@ -123,7 +123,7 @@ def rippled(urdf, seed, begin=0.0, hole=(0.0, 0.0)):
 
 @pytest.fixture(scope='module')
 def ripple(arm3):
-    """Return the function that weighs a load beside a ``rippled`` arm, and what it says of 20 s."""
+    """Return the function that weighs a load beside a ``rippled`` arm, and its word on 20 s."""
     urdf = arm3[1]
     options = replace(options_class('serial_arm')(), friction=())
     model = identify([rippled(urdf, 0)], options, urdf=urdf).model
@@ -145,7 +145,7 @@ def test_a_motion_that_began_between_two_samples_is_laid_upon_the_other_one(ripp
 
 
 def test_what_was_not_recorded_of_the_empty_arm_takes_nothing_off(ripple):
-    """A straight line over a gap is no motion of the arm: these samples have nothing beside them."""
+    """A straight line over a gap is no motion of the arm: nothing stands beside these samples."""
     found, whole = ripple
     holed = found(hole=(8.0, 9.0))
     assert holed.relative_percent < 1.1 * whole.relative_percent

@@ -5,13 +5,13 @@ from dataclasses import replace
 import mujoco_mechanism
 import numpy as np
 import pytest
+from recordings import altered
 import simulated_rigs
 import slider_crank_lagrangian as oracle
 
 from ros_inertial_id.errors import ConfigError, RecordingError
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
-from ros_inertial_id.measurement.recording import Channel
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.rigs.closed_loop.motion import MOTION, reconstruct
 
@@ -55,21 +55,6 @@ def mechanism():
 @pytest.fixture(scope='module')
 def seen_model(rig_recording):
     return identify([rig_recording], OPTIONS, method='closed_loop').model
-
-
-def changed(recording, topic, **fields):
-    """Return the Recording with other fields of one channel."""
-    channel = recording.channels[topic]
-    stamps = fields.pop('stamp_ns', channel.stamp_ns).copy()
-    channel = Channel(
-        topic,
-        channel.type,
-        stamps,
-        stamps.copy(),
-        {k: np.array(v) for k, v in {**channel.fields, **fields}.items()},
-        channel.names,
-    )
-    return replace(recording, channels={**recording.channels, topic: channel})
 
 
 def four_errors(model):
@@ -128,8 +113,8 @@ def test_frames_with_exchanged_or_missing_markers_are_left_out(short_recording, 
     crank[200:230], slider[200:230] = slider[200:230].copy(), crank[200:230].copy()
     crank[400:420] = np.nan
     crank[600] += 0.05
-    broken = changed(
-        changed(short_recording, '/markers/crank_pin', position=crank),
+    broken = altered(
+        altered(short_recording, '/markers/crank_pin', position=crank),
         '/markers/slider_pin',
         position=slider,
     )
@@ -165,7 +150,7 @@ def test_assembly_on_the_other_branch_is_said(short_recording):
 def test_imu_mounted_the_wrong_way_round_is_said(short_recording):
     imu = short_recording.channels['/rod/imu']
     turn = np.diag([-1.0, -1.0, 1.0])  # half a turn about the axis of rotation
-    wrong = changed(short_recording, '/rod/imu', **{k: v @ turn for k, v in imu.fields.items()})
+    wrong = altered(short_recording, '/rod/imu', **{k: v @ turn for k, v in imu.fields.items()})
     with pytest.raises(RecordingError, match='180 degrees off'):
         identify([wrong], WITH_IMU, method='closed_loop')
 
@@ -174,7 +159,7 @@ def test_reversed_torque_sensor_is_said(short_recording):
     torque = short_recording.channels['/crank/torque'].fields['torque']
     with pytest.raises(RecordingError, match='wrong sign'):
         identify(
-            [changed(short_recording, '/crank/torque', torque=-torque)],
+            [altered(short_recording, '/crank/torque', torque=-torque)],
             OPTIONS,
             method='closed_loop',
         )
@@ -182,7 +167,7 @@ def test_reversed_torque_sensor_is_said(short_recording):
 
 def test_clocks_too_far_apart_are_said(short_recording):
     stamps = short_recording.channels['/crank/torque'].stamp_ns + 80_000_000
-    late = changed(short_recording, '/crank/torque', stamp_ns=stamps)
+    late = altered(short_recording, '/crank/torque', stamp_ns=stamps)
     with pytest.raises(RecordingError, match='not on one clock'):
         identify([late], OPTIONS, method='closed_loop')
 
