@@ -5,7 +5,6 @@ Exact inverse dynamics of a smooth motion, noise as of real sensors on top: MuJo
 with what is tested, and the truth is known.
 """
 
-from dataclasses import replace
 from pathlib import Path
 import xml.etree.ElementTree as ET
 
@@ -39,6 +38,23 @@ def true_urdf(urdf, seed, change=0.2):
     return perturbed_urdf(parse(urdf), np.random.default_rng(seed), change, change, change / 2)
 
 
+def with_load(urdf, last, mass, center, inertia, offset='0 0 0'):
+    """
+    Return the URDF text with a load on the link ``last``, in a frame at ``offset`` [m] from it.
+
+    mass : [kg]; center : (3,) [m]; inertia : (3, 3) diagonal, about the centre [kg m^2]
+    """
+    ixx, iyy, izz = np.diag(inertia)
+    place = ' '.join(str(x) for x in center)
+    return urdf.replace(
+        '</robot>',
+        f'''<link name="load"><inertial><origin xyz="{place}"/>
+      <mass value="{mass}"/><inertia ixx="{ixx}" ixy="0" ixz="0" iyy="{iyy}" iyz="0" izz="{izz}"/>
+      </inertial></link><joint name="grip" type="fixed"><parent link="{last}"/>
+      <child link="load"/><origin xyz="{offset}"/></joint></robot>''',
+    )
+
+
 def motion(joints, duration, rate, seed=0, period=10.0, harmonics=5, speed=1.5):
     """Return t (N,), q, v, a (N, n): a random periodic motion of about ``speed`` [rad/s]."""
     rng = np.random.default_rng(seed)
@@ -60,10 +76,10 @@ def torque(urdf, q, v, a, gravity=UPRIGHT):
     return np.array([arm.inverse(*state).copy() for state in zip(q, v, a)])
 
 
-def recording(names, t, q, v, tau, mounting=''):
-    """Return the Recording of joint states."""
+def recording(names, t, q, v, tau, mounting='', urdf=''):
+    """Return the Recording of joint states, with the description ``urdf`` in it."""
     states = joint_states(names, t, position=q, velocity=v, effort=tau)
-    return recording_of(states, mounting=mounting)
+    return recording_of(states, robot_description=urdf, mounting=mounting)
 
 
 def friction(v, viscous=0.8, coulomb=0.5, width=0.01):
@@ -106,7 +122,7 @@ def recorded(name, seed, mounting='upright', rate=200.0, noise=(1e-5, 1e-3)):
     rng, size = np.random.default_rng(seed), tau.std(0)
     tau += size * (0.15 * v + 0.1 * np.tanh(v / 0.01) + 0.003 * rng.standard_normal(tau.shape))
     noisy = (x + sd * rng.standard_normal(x.shape) for x, sd in zip((q, v), noise))
-    return replace(recording(joints_of(urdf), t, *noisy, tau, mounting), robot_description=urdf)
+    return recording(joints_of(urdf), t, *noisy, tau, mounting, urdf)
 
 
 def rows(urdf, parameters, t, q, v, a, tau):

@@ -36,10 +36,8 @@ def record(urdf, direction, seed, noise=0.1, speed=1.0, duration=20):
     names, rng = mujoco_arm.joints_of(urdf), np.random.default_rng(seed)
     t, q, v, a = mujoco_arm.motion(len(names), duration, 100, seed=seed, speed=speed)
     tau = mujoco_arm.torque(urdf, q, v, a, 9.81 * np.asarray(direction))
-    tau += 0.5 * np.tanh(v / 0.01) + 0.5 * v + noise * rng.normal(size=v.shape)
-    return mujoco_arm.recording(
-        names, t, q + 1e-5 * rng.normal(size=q.shape), v + 1e-3 * rng.normal(size=q.shape), tau
-    )
+    tau += mujoco_arm.friction(v, 0.5) + noise * rng.normal(size=v.shape)
+    return mujoco_arm.measured(rng, names, t, q, v, tau)
 
 
 def squared_error(found, direction):

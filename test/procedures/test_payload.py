@@ -19,15 +19,7 @@ NOISE = 0.1  # N m
 
 def loaded(urdf, last, offset='0 0 0.107', mass=MASS, inertia=INERTIA):
     """Return the URDF text with a load fixed to the last link, at a flange ``offset`` from it."""
-    ixx, iyy, izz = np.diag(inertia) * mass / MASS
-    center = ' '.join(str(x) for x in CENTER)
-    return urdf.replace(
-        '</robot>',
-        f'''<link name="load"><inertial><origin xyz="{center}"/>
-      <mass value="{mass}"/><inertia ixx="{ixx}" ixy="0" ixz="0" iyy="{iyy}" iyz="0" izz="{izz}"/>
-      </inertial></link><joint name="grip" type="fixed"><parent link="{last}"/>
-      <child link="load"/><origin xyz="{offset}"/></joint></robot>''',
-    )
+    return mujoco_arm.with_load(urdf, last, mass, CENTER, inertia * mass / MASS, offset)
 
 
 def record(urdf, seed, begin=0.0, friction=1.0, motion=1):
@@ -35,11 +27,9 @@ def record(urdf, seed, begin=0.0, friction=1.0, motion=1):
     names, rng = mujoco_arm.joints_of(urdf), np.random.default_rng(seed)
     cut = slice(int(200 * begin), int(200 * begin) + 4000)
     t, q, v, a = (x[cut] for x in mujoco_arm.motion(len(names), 22, 200, motion, speed=1.0))
-    tau = mujoco_arm.torque(urdf, q, v, a) + friction * (0.5 * np.tanh(v / 0.02) + 0.5 * v)
+    tau = mujoco_arm.torque(urdf, q, v, a) + friction * mujoco_arm.friction(v, 0.5, width=0.02)
     tau += NOISE * rng.normal(size=v.shape)
-    return mujoco_arm.recording(
-        names, t, q + 1e-5 * rng.normal(size=q.shape), v + 1e-3 * rng.normal(size=v.shape), tau
-    )
+    return mujoco_arm.measured(rng, names, t, q, v, tau)
 
 
 @pytest.fixture(scope='module')

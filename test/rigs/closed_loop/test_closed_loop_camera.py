@@ -2,36 +2,25 @@
 
 from dataclasses import replace
 
-import mujoco_mechanism
 import numpy as np
 import pytest
 from recordings import altered
 from scipy.spatial.transform import Rotation
 import seen_slider_crank as seen
 import simulated_rigs
+from simulated_rigs import CRANK, SLIDER, TAG
 import slider_crank_lagrangian as oracle
 
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.settings import options_class, prediction_options
+from ros_inertial_id.identification.settings import prediction_options
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.rigs.closed_loop.motion import MOTION, reconstruct
 
 closed_loop = METHODS['closed_loop']
 
-URDF = mujoco_mechanism.description('slider_crank')
-CRANK, SLIDER, TAG = '/markers/crank_pin', '/markers/slider_pin', '/markers/rod_tag'
-MARKERS = (f'{CRANK} rod_link', f'{SLIDER} slider_link', f'{TAG} rod_tag pose')
-OPTIONS = options_class('closed_loop')(
-    closures=oracle.CLOSURES,
-    independent=('crank',),
-    start=oracle.START,
-    estimator='ordinary',
-    markers=MARKERS,
-    marker_noise=1e-4,
-    tag_noise=2e-3,
-    torques=('crank /crank/torque z',),
-)
+OPTIONS, URDF = simulated_rigs.CRANK_OPTIONS, simulated_rigs.CRANK_URDF
+MARKERS = OPTIONS.markers
 CAMERA = (0.8, -1.2, 0.5, 2.2, -0.4, 1.9)  # 1.5 m away, turned to no axis
 FIND = replace(OPTIONS, find_camera=True)
 
@@ -59,7 +48,7 @@ def pose_error(found):
 @pytest.fixture(scope='module')
 def rig_recording():
     """Three seconds of 0.1 mm markers at 800 Hz, seen along the axes of the base link."""
-    return simulated_rigs.slider_crank(URDF, 3.0, seed=3)
+    return simulated_rigs.slider_crank(3.0, seed=3)
 
 
 @pytest.fixture(scope='module')
