@@ -47,13 +47,3 @@ def recording(seed, delta, noise, rate=100.0, duration=40.0):
         for name, x in zip(ten, body.toDynamicParameters())
     }
     return made, {**truth, **FRICTION}
-
-
-def scores(base, truth):
-    """Return {name: (value - truth) / standard error} of entries of a model's ``base``."""
-    return {
-        e['name']: (e['value'] - sum(c * truth[n] for n, c in e['grouping'].items()))
-        / e['standard_error']
-        for e in base
-        if e['determined'] and truth.keys() >= e['grouping'].keys()
-    }

@@ -9,6 +9,7 @@ import pinocchio as pin
 import pytest
 from recordings import joint_states, of_rig
 import slider_crank_lagrangian as crank
+from tolerances import scores
 
 from ros_inertial_id.errors import RobotModelError
 from ros_inertial_id.identification.identify import identify
@@ -129,14 +130,7 @@ def test_a_motor_that_only_its_coupling_describes_has_friction_and_rotor(encoder
     }
     for k, values in enumerate(zip(VISCOUS, COULOMB, ROTORS), 3):  # behind the joints of the tree
         truth.update(zip((f'fv{k}', f'fc{k}', f'Ia{k}'), values))
-    z = np.array(
-        [
-            (e['value'] - sum(c * truth[n] for n, c in e['grouping'].items()))
-            / e['standard_error']
-            for e in model.base
-            if e['determined']
-        ]
-    )
+    z = np.array(list(scores(model.base, truth).values()))
     # Eleven correlated errors of one seed; ten seeds: see doc/describing_mechanisms.md.
     assert len(z) == model.statistics['rank'] == 11 and np.abs(z).max() < 3.5
 

@@ -10,6 +10,7 @@ from recordings import channel_of, of_rig, stamps_of
 from scipy.spatial.transform import Rotation
 import simulated_rigs
 from three_bodies import CHAIN
+from tolerances import scores_of
 import yaml
 
 import ros_inertial_id as rid
@@ -345,7 +346,7 @@ def test_noise_of_recorded_accelerations_does_not_shrink_what_they_multiply():
     """Least squares alone is off by up to ten standard errors."""
     made = _recorded_body(0, BODY, _about_all, rates=(0.025, 0.25, 1.0))
     model = identify([made], OPTIONS, method='rigid_body').model
-    z = [(e['value'] - true) / e['standard_error'] for e, true in zip(model.base, BODY)]
+    z = scores_of(model.base, dict(zip((e['name'] for e in model.base), BODY)))
     assert len(z) == 10 and np.abs(z).max() < 3.5
 
 
@@ -368,7 +369,7 @@ def test_a_turned_sensor_is_found_and_taken_into_account(degrees):
     found, true = (Rotation.from_rotvec(x, degrees=True) for x in (note['turn_deg'], turn))
     away = (found * true.inv()).as_rotvec(degrees=True)
     assert (np.abs(away) < 4 * error).all() and (error < 0.1).all()
-    z = [(e['value'] - true) / e['standard_error'] for e, true in zip(model.base, BODY)]
+    z = scores_of(model.base, dict(zip((e['name'] for e in model.base), BODY)))
     assert len(z) == 10 and np.abs(z).max() < 3.5  # 8.2 where nobody looks for the turn
 
 
