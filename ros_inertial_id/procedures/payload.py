@@ -276,7 +276,7 @@ def _standardised(t, x, step):
 
 
 def _mean_square_apart(x, z, shift):
-    """Return the mean square of x (N, k) less z (M, k), of which sample k + ``shift`` is its k."""
+    """Return the mean square of x (N, k) less z (M, k), whose sample i + ``shift`` is i of x."""
     count = min(len(x) - max(0, -shift), len(z) - max(0, shift))
     x, z = x[max(0, -shift) :][:count], z[max(0, shift) :][:count]
     return np.nanmean((x - z) ** 2)
