@@ -22,7 +22,6 @@ import numpy as np
 import pinocchio as pin
 
 import ros_inertial_id as rid
-from ros_inertial_id.measurement.recording import Channel, Recording
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / 'test' / 'oracles'))
@@ -116,21 +115,8 @@ def simulated(urdf, effect, seed, begin):
         s * rng.standard_normal(q.shape)
         for s in (sampled_arm.ENCODER, sampled_arm.SPEED, sampled_arm.TORQUE)
     ]
-    stamps = np.round((t + 1.0) * 1e9).astype(np.int64)
-    return Recording(
-        {
-            '/joint_states': Channel(
-                '/joint_states',
-                mujoco_arm.JOINT_STATE,
-                stamps,
-                stamps,
-                {'position': q + noise[0], 'velocity': v + noise[1], 'effort': tau + noise[2]},
-                joints,
-            )
-        },
-        urdf,
-        'upright',
-    )
+    q, v, tau = (values + own for values, own in zip((q, v, tau), noise))
+    return mujoco_arm.recording(joints, t + 1.0, q, v, tau, 'upright', urdf)
 
 
 def simulated_arms():

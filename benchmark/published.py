@@ -33,6 +33,7 @@ import platform_truth as rig  # noqa: E402
 import quaternion  # noqa: E402
 import slider_crank_lagrangian as crank  # noqa: E402
 import static_friction_arm as arm  # noqa: E402
+from tolerances import scores  # noqa: E402
 import yaml  # noqa: E402
 
 from ros_inertial_id.dynamics.inertial_parameters import SYMBOLS  # noqa: E402
@@ -179,7 +180,7 @@ def static_friction(estimator, seeds):
         found = {e['name']: e['value'] for e in model['base']}
         for name, true in arm.FRICTION.items():
             off[name].append(np.nan if found[name] is None else found[name] - true)
-        z += arm.scores(model['base'], truth).values()
+        z += scores(model['base'], truth).values()
         constants = model['statistics']['nonlinear_parameters']
         deltas += [f'{constants[f"fcs{j}"]["value"]:.2g}' for j in (1, 2, 3)]
         ranks.append(model['statistics']['rank'])

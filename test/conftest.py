@@ -8,7 +8,6 @@ os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')  # tests run side by side, on
 os.environ['COLUMNS'] = '118'  # as where no terminal says otherwise: workers say 80
 
 import mujoco_arm  # noqa: E402
-import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
 # Files that take long, those that wait for nodes and those that compute in turn: the ones leave
@@ -84,7 +83,7 @@ def arm3_motion(arm3):
     urdf, truth = arm3
     names = mujoco_arm.joints_of(urdf)
     t, q, v, a = mujoco_arm.motion(3, 40.0, 250.0, seed=2)
-    tau = mujoco_arm.torque(truth, q, v, a) + 0.8 * v + 0.5 * np.tanh(v / 0.01)
+    tau = mujoco_arm.torque(truth, q, v, a) + mujoco_arm.friction(v)
     return names, t, q, v, a, tau
 
 

@@ -219,12 +219,11 @@ def _difference(loaded, empty, beta):
     t, first = series[0]
     torque, means = first[..., -1] - first[..., -1].mean(0), []
     for number, (s, rows) in enumerate(series, 1):
-        at, steps = t + _lag(t, first[..., -1], s, rows[..., -1]), np.diff(s)
+        at = t + _lag(t, first[..., -1], s, rows[..., -1])
         moved = interpolate(s, rows.reshape(len(s), -1), np.clip(at, *s[[0, -1]])).reshape(
             first.shape
         )
-        gap = steps[np.searchsorted(s[1:-1], at)] > 1.5 * np.median(steps)
-        there = (at >= s[0]) & (at <= s[-1]) & ~gap
+        there = (at >= s[0]) & (at <= s[-1]) & ~_in_gaps(s, at)
         moved[~there] = np.nan
         away = (moved - first)[there, :, -1]
         if not there.any() or np.linalg.norm(away) > OTHER_MOTION * np.linalg.norm(torque[there]):
@@ -247,19 +246,40 @@ def _difference(loaded, empty, beta):
     )
 
 
+def _in_gaps(s, at):
+    """Return where the times ``at`` (N,) are between two of s (M,) with one missing."""
+    steps = np.diff(s)
+    return steps[np.searchsorted(s[1:-1], at)] > 1.5 * np.median(steps)
+
+
 def _lag(t, x, s, z):
     """Return what to add to times t of series x for those s of z, (N, k) of one motion."""
     step = np.median(np.diff(t))
-    x, z = (interpolate(own, y, np.arange(own[0], own[-1], step)) for own, y in ((t, x), (s, z)))
-    x, z = ((y - y.mean(0)) / np.maximum(y.std(0), 1e-12) for y in (x, z))
+    x, z = _standardised(t, x, step), _standardised(s, z, step)
     size = len(x) + len(z)
-    products = fft.irfft(
-        (fft.rfft(x, size, axis=0).conj() * fft.rfft(z, size, axis=0)).sum(1), size
-    )
-    best = int(products.argmax())
-    before, top, after = products[[best - 1, best, (best + 1) % size]]
-    peak = best + 0.5 * (before - after) / (before - 2.0 * top + after)  # of a parabola
-    return s[0] - t[0] + step * (peak - size if best >= len(z) else peak)
+    spectrum_x, spectrum_z = (fft.rfft(np.nan_to_num(y), size, axis=0) for y in (x, z))
+    best = int(fft.irfft((spectrum_x.conj() * spectrum_z).sum(1), size).argmax())
+    if best >= len(z):
+        best -= size
+    # Sums of products lean towards no shift, which leaves most of both: differences do not.
+    before, least, after = (_mean_square_apart(x, z, best + k) for k in (-1, 0, 1))
+    lowest = best + 0.5 * (before - after) / (before - 2.0 * least + after)  # of a parabola
+    return s[0] - t[0] + step * lowest
+
+
+def _standardised(t, x, step):
+    """Return series x (N, k) at t every ``step``, of mean 0 and deviation 1, NaN in gaps."""
+    at = np.arange(t[0], t[-1], step)
+    x = interpolate(t, x, at)
+    x[_in_gaps(t, at)] = np.nan
+    return (x - np.nanmean(x, axis=0)) / np.maximum(np.nanstd(x, axis=0), 1e-12)
+
+
+def _mean_square_apart(x, z, shift):
+    """Return the mean square of x (N, k) less z (M, k), whose sample i + ``shift`` is i of x."""
+    count = min(len(x) - max(0, -shift), len(z) - max(0, shift))
+    x, z = x[max(0, -shift) :][:count], z[max(0, shift) :][:count]
+    return np.nanmean((x - z) ** 2)
 
 
 def _problem(factors, link, nominal, mass):

@@ -37,7 +37,7 @@ def test_everything_that_is_offered_exists_and_is_documented():
 def test_torque_is_that_of_the_true_arm(arm3, result):
     q, v, a = random_motion()
     v[np.abs(v) < 0.2] = 0.2  # beyond the width over which Coulomb friction changes sign
-    true = mujoco_arm.torque(arm3[1], q, v, a) + 0.8 * v + 0.5 * np.tanh(v / 0.01)
+    true = mujoco_arm.torque(arm3[1], q, v, a) + mujoco_arm.friction(v)
     tau = result.model.torque(q, v, a)
     # Identified from 20 s of noise-free data behind a filter: a per cent of the largest torque.
     assert np.abs(tau - true).max() < 0.02 * np.abs(true).max()

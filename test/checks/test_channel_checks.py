@@ -85,6 +85,13 @@ def test_clipped_stuck_and_broken_values_are_named():
     assert finding.severity == MASKED
 
 
+def test_a_coarse_sensor_that_turns_back_slowly_is_not_clipped():
+    """It stays on its outermost step for 20 samples in a row, but on those beside it as well."""
+    t, q, v, tau = _motion()
+    tau[:, 0] = 0.03 * np.round(100.0 * np.sin(2.0 * np.pi * 0.3 * t))  # [N m]
+    assert 'effort clipped' not in _names(_joints(t, q, v, tau))
+
+
 @pytest.mark.parametrize('rows', [slice(0, 1), slice(0, 4), slice(-1, None), slice(-3, None)])
 def test_messages_that_are_broken_at_an_end_are_masked(rows):
     t, q, v, tau = _motion()

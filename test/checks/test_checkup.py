@@ -17,18 +17,6 @@ from ros_inertial_id.report.words import verdict
 OPTIONS = load_options('', 'serial_arm')[1]
 
 
-@pytest.fixture(scope='module')
-def franka():
-    """Return a clean Recording of the simulated Franka."""
-    return mujoco_arm.recorded('franka', 1)
-
-
-@pytest.fixture(scope='module')
-def arm():
-    """Return one of the simulated 3R arm, which is checked in a fifth of the time."""
-    return mujoco_arm.recorded('arm3', 2)
-
-
 @pytest.mark.parametrize(
     'name, seed, mounting',
     [

@@ -18,12 +18,6 @@ from ros_inertial_id.identification.settings import load_options
 OPTIONS = load_options('', 'serial_arm')[1]
 
 
-@pytest.fixture(scope='module')
-def arm():
-    """Return a Recording of a 3R arm."""
-    return mujoco_arm.recorded('arm3', 2)
-
-
 def _efforts(arm, change):
     tau = arm.channels['/joint_states'].fields['effort']
     return rebuilt(arm, effort=change(tau))
@@ -223,16 +217,9 @@ def test_one_joint_that_moves_alone_is_judged_alone_and_its_friction_is_no_delay
     grows = (0.3 + 0.12 * np.abs(tau[:, 1])) * np.tanh(v[:, 1] / 0.01)
     tau += np.column_stack([stuck, grows, -0.5 * stuck])
     tau += 0.003 * tau.std(0) * rng.standard_normal(tau.shape)
-    noise = 1e-5 * rng.standard_normal(q.shape)
-    alone = mujoco_arm.recording(
-        mujoco_arm.joints_of(arm.robot_description),
-        t,
-        q + pose + noise,
-        v + 1e-3 * rng.standard_normal(v.shape),
-        tau,
-        'upright',
-    )
-    result = check([replace(alone, robot_description=arm.robot_description)], OPTIONS)
+    urdf, names = arm.robot_description, mujoco_arm.joints_of(arm.robot_description)
+    alone = mujoco_arm.measured(rng, names, t, q + pose, v, tau, mounting='upright', urdf=urdf)
+    result = check([alone], OPTIONS)
     assert [f.name for f in result.checks if f.severity != NOTE] == ['joints at rest']
     assert list(result.joints) == ['joint2'] and result.joints['joint2'].word != DO_NOT_USE
 
@@ -292,13 +279,12 @@ def test_the_offset_of_an_arm_that_hardly_moves_is_no_gravity_from_below():
     urdf, rng = mujoco_arm.description('franka'), np.random.default_rng(7)
     t, q, v, a = mujoco_arm.motion(7, 1.6, 200.0, seed=7, speed=0.06, period=3.0)
     q = q - q.mean(0) + np.array([0.2, 0.0, 0.2, -1.6, 0.2, 1.8, 0.2])
-    tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, 7), q, v, a) + 0.3 * np.tanh(v / 0.01)
+    tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, 7), q, v, a) + mujoco_arm.friction(
+        v, 0.0, 0.3
+    )
     tau += 0.05 * rng.standard_normal(tau.shape)
     tau += 0.01 * np.cumsum(rng.standard_normal(tau.shape), axis=0)
-    recording = replace(
-        mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, q, v, tau, 'upright'),
-        robot_description=urdf,
-    )
+    recording = mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, q, v, tau, 'upright', urdf)
     assert 'wrong mounting' not in [f.name for f in check([recording], OPTIONS).checks]
 
 

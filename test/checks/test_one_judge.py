@@ -18,12 +18,6 @@ from ros_inertial_id.checks.finding import DO_NOT_USE, GOOD, USABLE
 from ros_inertial_id.measurement.bags.writing import write_recording
 
 
-@pytest.fixture(scope='module')
-def franka():
-    """Return a Recording of an arm of seven joints."""
-    return mujoco_arm.recorded('franka', 1)
-
-
 def _with_masses(recording, kilograms):
     """Return a ``recording`` whose description has every mass the same, as placeholders are."""
     robot = ElementTree.fromstring(recording.robot_description)
@@ -47,10 +41,9 @@ def test_placeholder_masses_are_said_beside_efforts_that_are_no_torques(franka):
     assert hidden.verdict.word != GOOD
 
 
-def test_gains_that_repeat_the_described_masses_make_a_model_usable_at_best(arm3):
+def test_gains_that_repeat_the_described_masses_make_a_model_usable_at_best(arm):
     """Gains of a drive are never such that every described torque is right to a percent."""
-    arm = replace(mujoco_arm.recorded('arm3', 2), effort_kind='current')
-    currents = rebuilt(arm, effort=columns(arm)[-1] / 9.0)
+    currents = replace(rebuilt(arm, effort=columns(arm)[-1] / 9.0), effort_kind='current')
     for gains in ((3.0,) * 3, (9.0,) * 3):  # wrong ones, and those of the drives
         said = {f.name for f in check(currents, drive_gain=gains).checks}
         assert 'gains from described masses' not in said

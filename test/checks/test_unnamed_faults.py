@@ -9,12 +9,6 @@ import ros_inertial_id as rid
 from ros_inertial_id.checks.finding import DO_NOT_USE, DOUBTFUL, GOOD, NOTE, USABLE
 
 
-@pytest.fixture(scope='module')
-def arm():
-    """Return a Recording of a 3R arm."""
-    return mujoco_arm.recorded('arm3', 2)
-
-
 def _verdict(recording):
     return rid.identify(recording).identification.model.statistics['verdict']
 

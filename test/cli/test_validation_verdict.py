@@ -1,7 +1,5 @@
 """The verdict of a model on other recordings of its robot, which are clean, is a good one."""
 
-from dataclasses import replace
-
 import mujoco_arm
 import numpy as np
 import pytest
@@ -20,12 +18,9 @@ def _recorded(seed, rate, speed, turn=1.0):
     t, q, v, a = mujoco_arm.motion(3, 12.0, rate, seed=seed, speed=speed)
     rng, size = np.random.default_rng(seed), np.array([0.3, 6.0, 1.5])  # [N m]
     tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, 4), q, v, a)
-    tau = turn * (tau + size * (0.1 * v + 0.05 * np.tanh(v / 0.01)))
+    tau = turn * (tau + size * mujoco_arm.friction(v, 0.1, 0.05))
     tau = tau + 0.005 * size * rng.standard_normal(tau.shape)
-    return replace(
-        mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, q, v, tau, 'upright'),
-        robot_description=urdf,
-    )
+    return mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, q, v, tau, 'upright', urdf)
 
 
 @pytest.fixture(scope='module')

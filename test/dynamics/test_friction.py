@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 import static_friction_arm as arm
+from tolerances import scores
 
 from ros_inertial_id.dynamics import friction
 from ros_inertial_id.dynamics.friction import (
@@ -158,7 +159,7 @@ def test_stribeck_is_found_behind_any_cutoff(delta, cutoff, noise):
             if 'least' in entry:
                 assert entry['least'] <= delta * 1.1 and entry['greatest'] >= delta / 1.1
                 assert abs(np.log2(entry['value'] / delta)) < 0.3
-        z += arm.scores(model.base, truth).values()
+        z += scores(model.base, truth).values()
     # Some 60 numbers; columns of the filtered speed alone leave up to 8 of these errors.
     assert len(z) > 50 and np.sqrt(np.mean(np.square(z))) < 1.2
 

@@ -109,8 +109,10 @@ def test_an_identified_urdf_reproduces_the_model_s_torques():
     urdf = mujoco_arm.description('franka')
     names = mujoco_arm.joints_of(urdf)
     t, q, v, a = mujoco_arm.motion(7, 15, 100, speed=0.8)
-    tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, 1), q, v, a) + 0.5 * v
-    tau += 0.6 * np.tanh(v / 0.02) + 0.1 * np.random.default_rng(0).normal(size=v.shape)
+    tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, 1), q, v, a)
+    tau += mujoco_arm.friction(v, 0.5, 0.6, 0.02) + 0.1 * np.random.default_rng(0).normal(
+        size=v.shape
+    )
     options = replace(
         options_class('serial_arm')(),
         consistent=True,

@@ -25,7 +25,7 @@ def arm():
     urdf = mujoco_arm.description('arm3')
     true = mujoco_arm.true_urdf(urdf, 8)
     t, q, v, a = mujoco_arm.motion(3, 10, 50, speed=0.6)
-    tau = mujoco_arm.torque(true, q, v, a) + 0.4 * v + 0.7 * np.tanh(v / 0.01)
+    tau = mujoco_arm.torque(true, q, v, a) + mujoco_arm.friction(v, 0.4, 0.7)
     tau += 0.05 * np.random.default_rng(0).normal(size=v.shape)
     problem, _ = mujoco_arm.problem(urdf, OPTIONS, t, q, v, a, tau)
     return problem, np.concatenate([load_robot_model(true).inertias.ravel(), [0.4, 0.7] * 3])
@@ -92,7 +92,7 @@ def test_known_values_reach_the_model_and_the_consistent_estimate():
     urdf = mujoco_arm.description('arm3')
     names = mujoco_arm.joints_of(urdf)
     t, q, v, a = mujoco_arm.motion(3, 20, 100, speed=0.8)
-    tau = mujoco_arm.torque(urdf, q, v, a) + 0.4 * v + 0.7 * np.tanh(v / 0.01)
+    tau = mujoco_arm.torque(urdf, q, v, a) + mujoco_arm.friction(v, 0.4, 0.7)
     tau += 0.1 * np.random.default_rng(0).normal(size=v.shape)
     recording = mujoco_arm.recording(names, t, q, v, tau)
     options = replace(

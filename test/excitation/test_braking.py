@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+from motions import motion_within
 import mujoco_arm
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ import pytest
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import MotionError
 from ros_inertial_id.excitation.braking import STEP
-from ros_inertial_id.excitation.fourier import random_motion
 from ros_inertial_id.excitation.limits import kinematic_limits
 from ros_inertial_id.excitation.path_clock import PathClock
 from ros_inertial_id.excitation.playback import HORIZON, MARGIN, plan_course
@@ -23,13 +23,7 @@ LIMITS = kinematic_limits(ARM, DesignOptions(acceleration=(8.0,), acceleration_m
 
 
 def course(seed=0, speed=1.0):
-    motion = random_motion(
-        ARM.joint_names,
-        (ARM.lower, ARM.upper, ARM.velocity, np.full(3, 8.0)),
-        np.random.default_rng(seed),
-        period=5.0,
-        harmonics=3,
-    )
+    motion = motion_within(ARM, seed, acceleration=8.0, period=5.0)
     return plan_course(motion, motion.start, ARM, speed=speed)
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from controlled_arm import ControlledArm, ControlledArmOptions
 from joint_trajectory_controller import DESIRED, MEASURED
+from motions import motion_within
 import numpy as np
 import pytest
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
-from ros_inertial_id.excitation.fourier import random_motion
 from ros_inertial_id.excitation.limits import kinematic_limits
 from ros_inertial_id.excitation.path_clock import PathClock
 from ros_inertial_id.excitation.playback import HORIZON, LEAD, MARGIN, PAST, plan_course
@@ -44,14 +44,7 @@ def resting(**options):
 
 
 def course_from(start):
-    motion = random_motion(
-        ROBOT.joint_names,
-        (ROBOT.lower, ROBOT.upper, ROBOT.velocity),
-        np.random.default_rng(1),
-        period=6.0,
-        harmonics=3,
-        share=0.5,
-    )
+    motion = motion_within(ROBOT, seed=1, share=0.5)
     return plan_course(motion, start, ROBOT)
 
 

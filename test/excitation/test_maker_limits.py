@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pinocchio as pin
 import pytest
+import six_axis_arm
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import MotionError
@@ -21,14 +22,7 @@ from ros_inertial_id.excitation.problem import DesignOptions, motion_problem
 from ros_inertial_id.excitation.published_limits import ROBOTS
 from ros_inertial_id.excitation.rehearsal import rehearse
 
-UR = (
-    'shoulder_pan_joint',
-    'shoulder_lift_joint',
-    'elbow_joint',
-    'wrist_1_joint',
-    'wrist_2_joint',
-    'wrist_3_joint',
-)
+UR = six_axis_arm.JOINTS
 FREE = {
     'position_margin': 0.0,
     'velocity_margin': 0.0,

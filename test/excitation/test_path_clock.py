@@ -7,13 +7,13 @@ that follows its pieces are looked at, at 1 kHz.
 
 from pathlib import Path
 
+from motions import motion_within
 import numpy as np
 import pytest
 from quintics import quintics
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.excitation.braking import GRID
-from ros_inertial_id.excitation.fourier import random_motion
 from ros_inertial_id.excitation.limits import kinematic_limits
 from ros_inertial_id.excitation.path_clock import LEAST, PathClock, STEP
 from ros_inertial_id.excitation.playback import HORIZON, MARGIN, plan_course
@@ -29,14 +29,7 @@ STOPS = (0.1, 0.2, 0.35, 0.6, 1.0)  # [s]
 @pytest.fixture(scope='module')
 def course():
     """Return a Course of fast motions in all seven joints."""
-    motion = random_motion(
-        ROBOT.joint_names,
-        (ROBOT.lower, ROBOT.upper, ROBOT.velocity, np.full(7, 8.0)),
-        np.random.default_rng(3),
-        period=6.0,
-        harmonics=3,
-        share=0.8,
-    )
+    motion = motion_within(ROBOT, seed=3, share=0.8, acceleration=8.0)
     return plan_course(motion, motion.start + 0.05, ROBOT, approach_speed=0.5)
 
 

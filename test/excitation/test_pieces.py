@@ -14,12 +14,12 @@ from joint_trajectory_controller import (
     JointTrajectoryController,
     MEASURED,
 )
+from motions import motion_within
 import numpy as np
 import pinocchio as pin
 import pytest
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
-from ros_inertial_id.excitation.fourier import random_motion
 from ros_inertial_id.excitation.limits import kinematic_limits
 from ros_inertial_id.excitation.path_clock import PathClock
 from ros_inertial_id.excitation.playback import HORIZON, MARGIN, plan_course
@@ -36,14 +36,7 @@ STIFFNESS, DAMPING = 600.0, 30.0  # [N m/rad], [N m s/rad] of an effort controll
 @cache
 def course(speed):
     """Return a Course of fast motions in all seven joints, a short way from its start."""
-    motion = random_motion(
-        ROBOT.joint_names,
-        (ROBOT.lower, ROBOT.upper, ROBOT.velocity),
-        np.random.default_rng(3),
-        period=6.0,
-        harmonics=3,
-        share=0.8,
-    )
+    motion = motion_within(ROBOT, seed=3, share=0.8)
     return plan_course(motion, motion.start + 0.05, ROBOT, speed=speed, approach_speed=0.5)
 
 

@@ -10,6 +10,7 @@ import re
 import mujoco_arm
 import numpy as np
 import pytest
+from recordings import altered
 from scipy.spatial.transform import Rotation
 
 from ros_inertial_id.errors import ConfigError, InertialIdError, RecordingError, RobotModelError
@@ -29,12 +30,12 @@ def urdf(arm3):
     return arm3[0]
 
 
-def altered(recording, **changes):
-    """Return the recording with fields or attributes of its joint states replaced."""
-    channel = recording.channels[TOPIC]
-    fields = {k: changes.pop(k, v) for k, v in channel.fields.items()}
-    fields = {k: v for k, v in fields.items() if v is not None}
-    return replace(recording, channels={TOPIC: replace(channel, fields=fields, **changes)})
+@pytest.fixture
+def of_two_joints(arm3_recording):
+    """Return the recording without what it says of the third joint."""
+    channel = arm3_recording.channels[TOPIC]
+    fields = {name: values[:, :2] for name, values in channel.fields.items()}
+    return altered(arm3_recording, names=channel.names[:2], **fields)
 
 
 def spoiled(recording, name, where, value):
@@ -63,21 +64,13 @@ def test_wrong_joint_names_are_listed_beside_the_right_ones(arm3_recording, urdf
     )
 
 
-def test_a_missing_joint_is_named_with_the_way_to_lock_it(arm3_recording, urdf):
-    channel = arm3_recording.channels[TOPIC]
-    fewer = replace(
-        channel, names=channel.names[:2], fields={k: v[:, :2] for k, v in channel.fields.items()}
-    )
-    refused(Recording({TOPIC: fewer}), urdf, 'lacks joints; expected joint3; .*--lock "joint3"')
+def test_a_missing_joint_is_named_with_the_way_to_lock_it(of_two_joints, urdf):
+    refused(of_two_joints, urdf, 'lacks joints; expected joint3; .*--lock "joint3"')
 
 
-def test_a_joint_that_is_locked_is_not_missed(arm3_recording, urdf):
-    channel = arm3_recording.channels[TOPIC]
-    fewer = replace(
-        channel, names=channel.names[:2], fields={k: v[:, :2] for k, v in channel.fields.items()}
-    )
+def test_a_joint_that_is_locked_is_not_missed(of_two_joints, urdf):
     options = replace(OPTIONS, locked_joints=('joint3',))
-    model = identify([Recording({TOPIC: fewer})], options, urdf=urdf).model
+    model = identify([of_two_joints], options, urdf=urdf).model
     assert model.robot['joints'] == ['joint1', 'joint2']
 
 

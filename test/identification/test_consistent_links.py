@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import simulated_rigs
 import slider_crank_runs as crank
+from tolerances import scores_of
 
 from ros_inertial_id.dynamics.inertial_parameters import pseudo_inertia
 from ros_inertial_id.dynamics.robot_model import load_robot_model
@@ -48,10 +49,7 @@ def _smallest(links):
 
 def _errors(model, truth, names):
     """Return how many standard errors each base parameter of a consistent model is off."""
-    entries = {e['name']: e for e in model.base}
-    return np.array(
-        [(entries[n]['value'] - t) / entries[n]['standard_error'] for n, t in zip(names, truth)]
-    )
+    return scores_of(model.base, dict(zip(names, truth)))
 
 
 @pytest.fixture(scope='module')

@@ -39,15 +39,8 @@ def simulated(
     rng = np.random.default_rng(seed)
     t, q, v, a = mujoco_arm.motion(len(names), duration, rate, seed=seed, speed=speed)
     tau = mujoco_arm.torque(truth, q, v, a, gravity)
-    tau += VISCOUS * v + COULOMB * np.tanh(v / 0.01) + OFFSET
-    return mujoco_arm.recording(
-        names,
-        t,
-        q + 1e-5 * rng.normal(size=q.shape),
-        v + 1e-3 * rng.normal(size=q.shape),
-        tau + noise * rng.normal(size=q.shape),
-        **place,
-    ), tau
+    tau += mujoco_arm.friction(v, VISCOUS, COULOMB) + OFFSET
+    return mujoco_arm.measured(rng, names, t, q, v, tau, noise, **place), tau
 
 
 def errors(model, truth):
@@ -102,9 +95,9 @@ def test_a_quick_motion_is_not_filtered_away(arm3):
     urdf, truth = arm3
     names, rng = mujoco_arm.joints_of(urdf), np.random.default_rng(0)
     t, q, v, a = mujoco_arm.motion(3, 20.0, RATE, period=1.0)  # harmonics up to 5 Hz
-    tau = mujoco_arm.torque(truth, q, v, a) + VISCOUS * v + COULOMB * np.tanh(v / 0.01) + OFFSET
-    noisy = (x + size * rng.normal(size=x.shape) for x, size in ((q, 1e-5), (v, 1e-3), (tau, 0.1)))
-    model = identify([mujoco_arm.recording(names, t, *noisy)], OPTIONS, urdf=urdf).model
+    tau = mujoco_arm.torque(truth, q, v, a) + mujoco_arm.friction(v, VISCOUS, COULOMB) + OFFSET
+    recording = mujoco_arm.measured(rng, names, t, q, v, tau, noise=0.1)
+    model = identify([recording], OPTIONS, urdf=urdf).model
     # Against the true torque of the true motion: validation filters both sides alike.
     wrong = model_of(model).torque(q, v, a) - tau
     assert (np.sqrt((wrong**2).mean(0) / (tau**2).mean(0)) < 0.01).all()

@@ -67,3 +67,23 @@ def test_errors_hold_the_truth_where_each_stretch_shows_something_else():
         wider.extend(estimate.bse / by_rows.bse)
     assert 0.93 < np.mean(np.abs(z) < 1.96) < 0.985
     assert np.median(wider) > 1.5  # that of the rows does not know what lasts
+
+
+def test_where_all_stretches_show_the_same_what_a_prior_pulls_by_is_no_scatter():
+    """Eight equal stretches of a spring of 1 N m/rad, which is described by 0 +- 0.1 N m/rad."""
+    rng, rows, count = np.random.default_rng(0), 400, 8
+    W = rng.normal(size=rows)
+    noise = rng.normal(size=rows)
+    noise -= W * (W @ noise) / (W @ W)
+    W *= np.sqrt(10.0 / (W @ W))  # each tells it to 1 / sqrt(10), in noise of unit size
+    noise *= np.sqrt(rows / (noise @ noise))
+    y = W + noise
+    R = triangle(np.asfortranarray(np.column_stack([W, y, y])))
+    folds = [RFactors(1, {'rows': GroupFactor('', np.arange(1), R, rows)})] * count
+    base = find_base_parameters(np.ones((3, 1)), (Parameter('k', '', 1.0, 0.0, 0.1, 'joint'),))
+    problem = Problem(merge(folds), base, {})
+    by_rows = ridge(problem)
+    # 80 of the data against 100 of the description: more than half of the way is the prior's.
+    np.testing.assert_allclose(by_rows.params, 80.0 / 180.0, rtol=0.01)
+    estimate = robust_errors(problem, by_rows, folds, base.prior_covariance())
+    np.testing.assert_allclose(estimate.bse, by_rows.bse)

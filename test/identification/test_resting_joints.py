@@ -1,7 +1,5 @@
 """Joints that stood still get no friction of their own; recordings that share the joints do."""
 
-from dataclasses import replace
-
 import mujoco_arm
 import numpy as np
 import pytest
@@ -21,12 +19,9 @@ def _moved(moving, seed, seconds=15.0):
     q, v, a = POSE + (q - q.mean(0)) * own, v * own, a * own
     rigid = mujoco_arm.torque(urdf, q, v, a)
     rng = np.random.default_rng(seed)
-    tau = rigid + [3.0, 2.0, 1.0] * (0.5 * v + np.tanh(v / 0.01))
+    tau = rigid + [3.0, 2.0, 1.0] * mujoco_arm.friction(v, 0.5, 1.0)
     tau += 0.05 * rng.standard_normal(tau.shape)
-    noisy = q + 1e-5 * rng.standard_normal(q.shape), v + 1e-3 * rng.standard_normal(v.shape)
-    recording = replace(
-        mujoco_arm.recording(names, t, *noisy, tau, 'upright'), robot_description=urdf
-    )
+    recording = mujoco_arm.measured(rng, names, t, q, v, tau, mounting='upright', urdf=urdf)
     return recording, (q, v, a), rigid, tau
 
 

@@ -96,7 +96,7 @@ def test_a_base_that_is_tilted_is_no_offset():
         a,
         (0.0, 9.81 * np.sin(tilt), -9.81 * np.cos(tilt)),
     )
-    tau += 0.8 * v + 0.5 * np.tanh(v / 0.01) + 0.05 * rng.standard_normal(q.shape)
+    tau += mujoco_arm.friction(v) + 0.05 * rng.standard_normal(q.shape)
     made = mujoco_arm.recording(
         mujoco_arm.joints_of(urdf), t, q, v + 1e-3 * rng.standard_normal(q.shape), tau
     )

@@ -5,6 +5,7 @@ from dataclasses import replace
 import mujoco_arm
 import numpy as np
 import pytest
+from recordings import joint_states, recording_of
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError, RecordingError
@@ -15,8 +16,7 @@ from ros_inertial_id.identification.prepare.description_choice import (
 )
 from ros_inertial_id.identification.prepare.mounting import robot_of
 from ros_inertial_id.identification.settings import options_class
-from ros_inertial_id.measurement.joints.channels import JOINT_STATE
-from ros_inertial_id.measurement.recording import Channel, Recording
+from ros_inertial_id.measurement.recording import Recording
 
 OPTIONS = options_class('serial_arm')()
 URDF = mujoco_arm.description('arm3')
@@ -45,13 +45,7 @@ def states(topic='/joint_states', names=NAMES, place=0.0, effort=True, **at):
     fields = {'position': q, 'velocity': np.cos(t[:, None] + np.arange(len(names)))}
     if effort:
         fields['effort'] = 1.0 + q
-    stamps = (t * 1e9).astype(np.int64)
-    return Channel(topic, JOINT_STATE, stamps, stamps.copy(), fields, names)
-
-
-def recording(*channels, **others):
-    """Return the Recording of ``channels``."""
-    return Recording({c.topic: c for c in channels}, **others)
+    return joint_states(names, t, topic, **fields)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +61,7 @@ def test_locked_joints_are_where_they_were_recorded(at, given, expected):
     options = replace(OPTIONS, locked_joints=('joint3', 'finger', 'bar*'), locked_positions=given)
     at['joint3'] = np.full(500, at['joint3'])
     at['joint3'][100] += 2.0  # a glitch is no motion
-    data = read_dataset([recording(states(**at))], options, 'serial_arm', HAND)
+    data = read_dataset([recording_of(states(**at))], options, 'serial_arm', HAND)
     assert data.options.locked_joints == ('joint3', 'finger', 'bar_joint')
     np.testing.assert_allclose(data.options.locked_positions, expected, atol=1e-3)
     held = load_robot_model(
@@ -91,18 +85,18 @@ def test_locked_joints_are_where_they_were_recorded(at, given, expected):
 def test_locked_joints_that_are_elsewhere_are_refused(at, given, words):
     options = replace(OPTIONS, locked_joints=('joint3', 'finger', 'bar*'), locked_positions=given)
     with pytest.raises((RecordingError, ConfigError), match=words):
-        robot_of(recording(states(**at)), options, HAND)
+        robot_of(recording_of(states(**at)), options, HAND)
 
 
 def test_a_locked_joint_that_follows_one_that_moves_is_refused():
     options = replace(OPTIONS, locked_joints=('finger', 'bar_joint'))
     with pytest.raises(RecordingError, match='bar_joint is locked and follows joint3, which mov'):
-        robot_of(recording(states(finger=0.0)), options, HAND)
+        robot_of(recording_of(states(finger=0.0)), options, HAND)
 
 
 def test_a_second_recording_has_to_lock_joints_at_the_same_place():
     options = replace(OPTIONS, locked_joints=('joint3', 'finger', 'bar*'))
-    here, there = (recording(states(joint3=x, finger=0.0)) for x in (0.5, 0.9))
+    here, there = (recording_of(states(joint3=x, finger=0.0)) for x in (0.5, 0.9))
     with pytest.raises(ConfigError, match='another place of joint3 .* 0.9 as recorded; found 0.5'):
         read_dataset([here, there], options, 'serial_arm', HAND)
 
@@ -129,7 +123,7 @@ def test_descriptions_go_with_joint_states_of_their_namespace_and_names(
     texts, topics, asked, expected
 ):
     texts = {f'{space}/robot_description': text for space, text in texts.items()}
-    found = recording(
+    found = recording_of(
         *(states(f'{space}/joint_states', names) for space, names in topics.items()),
         robot_description=next(iter(texts.values())),
         descriptions=texts,

@@ -5,13 +5,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from recordings import channel_of, EPOCH_NS, joint_states, stamps_of
 
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
 from ros_inertial_id.measurement.joints.observation import observe_joints, with_time_offset
 from ros_inertial_id.measurement.live import listen_to_joints
 from ros_inertial_id.measurement.live_commands import CommandedMotion, live_commands
-from ros_inertial_id.measurement.recording import Channel, Recording
+from ros_inertial_id.measurement.recording import Recording
 from ros_inertial_id.measurement.summary import Summary
 
 JOINTS, DELAY, LIMIT = ('shoulder', 'elbow'), 0.005, 3.0
@@ -27,9 +28,8 @@ OPTIONS = SignalOptions(
 T, SENT = np.arange(0.0, 8.0, 0.002), 0.3 + np.arange(0.0, 7.7, 1.0 / 120)  # [s]
 
 
-def channel(topic, t, kind='sensor_msgs/msg/JointState', names=JOINTS, **fields):
-    stamp_ns = 10**18 + np.round(1e9 * t).astype(np.int64)
-    return Channel(topic, kind, stamp_ns, stamp_ns, fields, names)
+def of_joints(topic, t, **fields):
+    return joint_states(JOINTS, t, topic, EPOCH_NS, **fields)
 
 
 def motion(t, phase=0.0):
@@ -37,10 +37,13 @@ def motion(t, phase=0.0):
     return np.sin(np.outer(t, w) + phase), w * np.cos(np.outer(t, w) + phase)
 
 
-STATES = channel('/states', T, position=motion(T)[0], velocity=motion(T)[1])
-COMMANDS = channel('/commands', SENT, position=motion(SENT, 0.04)[0], velocity=motion(SENT)[1])
-AHEAD = channel(
-    '/ahead', SENT[::9], 'std_msgs/msg/Float64MultiArray', (), data=3.0 * motion(SENT[::9])[0]
+STATES = of_joints('/states', T, position=motion(T)[0], velocity=motion(T)[1])
+COMMANDS = of_joints('/commands', SENT, position=motion(SENT, 0.04)[0], velocity=motion(SENT)[1])
+AHEAD = channel_of(
+    '/ahead',
+    'std_msgs/msg/Float64MultiArray',
+    stamps_of(SENT[::9], EPOCH_NS),
+    {'data': 3.0 * motion(SENT[::9])[0]},
 )
 
 

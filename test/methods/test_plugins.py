@@ -8,10 +8,10 @@ import sys
 
 import numpy as np
 import pytest
+from recordings import joint_states, recording_of
 
 from ros_inertial_id.errors import ConfigError
 from ros_inertial_id.measurement.bags.writing import write_recording
-from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.plugins import METHODS_GROUP, Plugins, SIMULATED_RIGS
 
@@ -68,16 +68,8 @@ def bag(tmp_path_factory):
         + TRUE['fv'] * v
         + np.random.default_rng(0).normal(scale=0.02, size=len(t))
     )
-    stamps = np.round(t * 1e9).astype(np.int64)
-    channel = Channel(
-        '/joint_states',
-        'sensor_msgs/msg/JointState',
-        stamps,
-        stamps,
-        {'position': q[:, None], 'velocity': v[:, None], 'effort': tau[:, None]},
-        ('hinge',),
-    )
-    write_recording(folder / 'bag', Recording({'/joint_states': channel}))
+    fields = {'position': q[:, None], 'velocity': v[:, None], 'effort': tau[:, None]}
+    write_recording(folder / 'bag', recording_of(joint_states(('hinge',), t, **fields)))
     (folder / 'pendulum.txt').write_text('hinge\n')
     return folder / 'bag', folder / 'pendulum.txt'
 

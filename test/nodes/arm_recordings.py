@@ -4,10 +4,9 @@ from pathlib import Path
 
 from controlled_arm import simulate
 import numpy as np
+from recordings import joint_states, recording_of
 
 from ros_inertial_id.excitation.fourier import random_motion
-from ros_inertial_id.measurement.bags.messages import JOINT_STATE
-from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm
 
 ARM = Path(__file__).resolve().parents[2] / 'urdf' / 'arm2.urdf'
@@ -30,13 +29,13 @@ def simulated(motion, seconds=10.0):
     options = ArmOptions(rate=RATE, seed=1, bandwidth=BANDWIDTH)
     arm = SimulatedArm(ARM.read_text(), options=options)
     state = simulate(arm, motion.at, seconds)
-    stamp_ns = ORIGIN_NS + np.round(state.time * 1e9).astype(np.int64)
-    channel = Channel(
-        '/joint_states',
-        JOINT_STATE,
-        stamp_ns,
-        stamp_ns.copy(),
-        {'position': state.measured_q, 'velocity': state.measured_v, 'effort': state.measured_tau},
+    states = joint_states(
         arm.joint_names,
+        state.time,
+        begin_ns=ORIGIN_NS,
+        position=state.measured_q,
+        velocity=state.measured_v,
+        effort=state.measured_tau,
     )
-    return Recording({'/joint_states': channel}, ARM.read_text(), 'upright'), state
+    description = ARM.read_text()
+    return recording_of(states, robot_description=description, mounting='upright'), state

@@ -4,12 +4,12 @@ from pathlib import Path
 import sys
 from types import SimpleNamespace
 
+from motions import motion_within
 import numpy as np
 import pytest
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError, MotionError
-from ros_inertial_id.excitation.fourier import random_motion
 from ros_inertial_id.excitation.limits import kinematic_limits
 from ros_inertial_id.excitation.playback import LEAD, plan_course
 from ros_inertial_id.excitation.problem import DesignOptions
@@ -79,14 +79,7 @@ def points_of(message):
 def planned():
     """Return a Course of a small arm, its Brakes and the names of its joints."""
     robot = load_robot_model((Path(__file__).parents[2] / 'urdf' / 'arm2.urdf').read_text())
-    motion = random_motion(
-        robot.joint_names,
-        (robot.lower, robot.upper, robot.velocity),
-        np.random.default_rng(1),
-        period=6.0,
-        harmonics=3,
-        share=0.5,
-    )
+    motion = motion_within(robot, seed=1, share=0.5)
     course = plan_course(motion, motion.start + 0.1, robot)
     return (
         course,

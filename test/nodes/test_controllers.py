@@ -1,6 +1,7 @@
 """What a controller_manager says of its controllers goes before what the graph shows."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 from arm_recordings import ARM
 import numpy as np
@@ -9,6 +10,8 @@ from rcl_interfaces.msg import ParameterType, ParameterValue
 from rcl_interfaces.srv import GetParameters
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.errors import MotionError
+from ros_inertial_id.nodes import controller_state
 from ros_inertial_id.nodes.controller_state import Controllers, inactive
 
 SCALED, PLAIN = 'scaled_joint_trajectory_controller', 'joint_trajectory_controller'
@@ -39,8 +42,42 @@ def test_nothing_is_said_of_an_active_one_or_of_one_that_is_not_listed(name):
     assert inactive(name, UR) is None
 
 
-def test_without_a_controller_manager_nothing_is_refused(graph):
-    Controllers(graph.node, '/joint_trajectory_controller/joint_trajectory').check_active()
+class Beside:
+    """A node that asks a controller_manager of its ``states``, which is there if it has any."""
+
+    def __init__(self, states):
+        listed = [SimpleNamespace(name=k, state=s, type=t) for k, (s, t) in states.items()]
+        self._client = SimpleNamespace(
+            srv_type=SimpleNamespace(Request=object),
+            service_is_ready=lambda: bool(states),
+            call=lambda question, patience: SimpleNamespace(controller=listed),
+        )
+        self.services = []
+
+    def create_client(self, kind, service):
+        self.services.append(service)
+        return self._client
+
+
+@pytest.mark.parametrize('installed', [True, False], ids=['', 'without its messages'])
+@pytest.mark.parametrize(
+    'name, states, refused',
+    [(PLAIN, UR, True), (SCALED, UR, False), (PLAIN, {}, False)],
+    ids=['inactive', 'active', 'no manager'],
+)
+def test_only_what_a_controller_manager_calls_inactive_is_refused(
+    monkeypatch, name, states, refused, installed
+):
+    monkeypatch.setattr(
+        controller_state, 'message_class', lambda _: SimpleNamespace if installed else None
+    )
+    beside, error = Beside(states), None
+    try:
+        Controllers(beside, f'/left/{name}/joint_trajectory').check_active()
+    except MotionError as raised:
+        error = str(raised)
+    assert ('/left/controller_manager/list_controllers' in beside.services) == installed
+    assert error == (str(inactive(PLAIN, UR)) if refused and installed else None)
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,12 @@ from geometry_msgs.msg import InertiaStamped
 from live_graph import LATCHED, read_table, ROOT
 import numpy as np
 import pytest
+from recordings import EPOCH_NS, joint_states, recording_of
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from ros_inertial_id.identification.identified_model import IdentifiedModel
-from ros_inertial_id.measurement.bags.messages import JOINT_STATE
 from ros_inertial_id.measurement.bags.writing import write_recording
-from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.nodes.model_topics import inertia_message
 from ros_inertial_id.procedures.payload import Payload
 
@@ -33,20 +32,14 @@ def bag(arm_recording, tmp_path_factory):
 @pytest.fixture(scope='module')
 def long_bag(tmp_path_factory):
     """Return the path of a long bag of seven joints; what they do does not matter."""
-    t = np.arange(LONG)[:, None] * 1e-3
-    phase = 2 * np.pi * (0.1 + 0.05 * np.arange(7)) * t
-    stamp_ns = 10**18 + np.arange(LONG) * 1_000_000
+    t = np.arange(LONG) * 1e-3
+    phase = 2 * np.pi * (0.1 + 0.05 * np.arange(7)) * t[:, None]
     noise = np.random.default_rng(0).standard_normal((LONG, 7))
-    channel = Channel(
-        '/joint_states',
-        JOINT_STATE,
-        stamp_ns,
-        stamp_ns.copy(),
-        {'position': np.sin(phase), 'effort': noise},
-        tuple(f'fr3_joint{i + 1}' for i in range(7)),
-    )
+    names = [f'fr3_joint{i + 1}' for i in range(7)]
+    states = joint_states(names, t, begin_ns=EPOCH_NS, position=np.sin(phase), effort=noise)
     path = tmp_path_factory.mktemp('bags') / 'long'
-    write_recording(path, Recording({'/joint_states': channel}, FRANKA.read_text(), 'upright'))
+    urdf = FRANKA.read_text()
+    write_recording(path, recording_of(states, robot_description=urdf, mounting='upright'))
     return path
 
 

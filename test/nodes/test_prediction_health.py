@@ -55,3 +55,17 @@ def test_noise_as_in_the_training_is_no_fault():
 def test_the_joint_of_a_residual_that_lasts_is_named(change, batch):
     level, said, _ = told(only_elbow(change), batch=batch)
     assert level == 'warn' and said.endswith(' times that of the model: elbow')
+
+
+@pytest.mark.parametrize('quiet', [5.0, 20.0])
+def test_a_residual_that_has_ceased_is_forgotten_by_its_share_of_ten_seconds(quiet):
+    """2 N m for a minute, then nothing: of the mean square exp(-t / 10 s) is left."""
+    health = PredictionHealth(Model())
+    for t in np.arange(0.0, 60.0 + quiet, 0.02):
+        residual = np.array([[2.0 if t < 60.0 else 0.0, 0.0]])
+        health.account(
+            LiveTorques(('elbow', 'wrist'), 0.0 * residual, residual, residual), np.array([t]), {}
+        )
+    rms = float(health.report()[2]['elbow rms'])
+    # A minute is known to exp(-6), a step of 20 ms to a thousandth.
+    assert rms == pytest.approx(2.0 * np.exp(-0.5 * quiet / 10.0), rel=0.01)

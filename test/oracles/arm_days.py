@@ -1,7 +1,5 @@
 """Days of one robot: recordings of the 3R arm, one a day, that MuJoCo makes."""
 
-from dataclasses import replace
-
 import mujoco_arm
 import numpy as np
 
@@ -14,13 +12,7 @@ def day(arm3, number, seconds=16.0, sign=1.0, lean=0.0, rate=100.0, viscous=VISC
     t, q, v, a = mujoco_arm.motion(3, seconds, rate, seed=number, period=8.0)
     noise = 0.02 * np.random.default_rng(number).normal(size=v.shape)
     gravity = 9.81 * np.array([np.sin(lean), 0.0, -np.cos(lean)])
-    tau = (
-        mujoco_arm.torque(truth, q, v, a, gravity=gravity)
-        + viscous * v
-        + 0.5 * np.tanh(v / 0.05)
-        + noise
-    )
-    recording = mujoco_arm.recording(
-        mujoco_arm.joints_of(urdf), t + 86400.0 * (number + 1), q, v, sign * tau
-    )
-    return replace(recording, robot_description=urdf)
+    tau = mujoco_arm.torque(truth, q, v, a, gravity=gravity)
+    tau += mujoco_arm.friction(v, viscous, width=0.05) + noise
+    t += 86400.0 * (number + 1)
+    return mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, q, v, sign * tau, urdf=urdf)

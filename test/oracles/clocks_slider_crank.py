@@ -7,11 +7,10 @@ Shares no code with what reads them: accelerations are differences of the exact 
 from dataclasses import dataclass
 
 import numpy as np
+from recordings import channel_of, JOINT_STATE, of_rig, stamps_of
 from scipy.spatial.transform import Rotation
 import seen_slider_crank as seen
 import slider_crank_lagrangian as oracle
-
-from ros_inertial_id.measurement.recording import Channel, Recording
 
 IMU, TORQUE = '/imu', '/torque'
 IMU_PLACE = 0.18, 0.01  # [m] along the rod and beside it, from urdf/slider_crank.urdf
@@ -29,7 +28,7 @@ class Clock:
     def times(self, duration):
         """Return true times (N,) and stamps (N,) [ns]."""
         t = np.arange(0.0, duration, 1.0 / self.rate)
-        return t, np.round((t + self.late) * 1e9).astype(np.int64)
+        return t, stamps_of(t + self.late)
 
 
 def recording(seed, duration, markers, imu, torque, noise=seen.NOISE):
@@ -38,23 +37,16 @@ def recording(seed, duration, markers, imu, torque, noise=seen.NOISE):
     channels = _markers(rng, *markers.times(duration), noise)
     t, stamps = torque.times(duration)
     tau = oracle.torque(*seen.truth(t)) + 1e-2 * rng.standard_normal(len(t))
-    channels[TORQUE] = Channel(
-        TORQUE,
-        'sensor_msgs/msg/JointState',
-        stamps,
-        stamps.copy(),
-        {'effort': tau[:, None]},
-        ('crank',),
-    )
+    channels.append(channel_of(TORQUE, JOINT_STATE, stamps, {'effort': tau[:, None]}, ('crank',)))
     if imu:
-        channels[IMU] = _imu(rng, *imu.times(duration))
-    return Recording(channels, seen.URDF, 'upright', {'path': 'by hand'})
+        channels.append(_imu(rng, *imu.times(duration)))
+    return of_rig(seen.URDF, *channels)
 
 
 def _markers(rng, t, stamps, noise):
     """Return the channels of two pins and a tag on the rod."""
     points, angle = seen.places(seen.truth(t)[0])
-    turn, out = seen.UPRIGHT * Rotation.from_euler('z', angle[:, None]), {}
+    turn, out = seen.UPRIGHT * Rotation.from_euler('z', angle[:, None]), []
     for topic, position in points.items():
         fields = {'position': position + noise * rng.standard_normal(position.shape)}
         kind = 'geometry_msgs/msg/PointStamped'
@@ -62,7 +54,7 @@ def _markers(rng, t, stamps, noise):
             errors = Rotation.from_rotvec(seen.TAG_NOISE * rng.standard_normal((len(t), 3)))
             fields['orientation_xyzw'] = (turn * errors).as_quat()
             kind = 'geometry_msgs/msg/PoseStamped'
-        out[topic] = Channel(topic, kind, stamps, stamps.copy(), fields, ())
+        out.append(channel_of(topic, kind, stamps, fields))
     return out
 
 
@@ -92,4 +84,4 @@ def _imu(rng, t, stamps):
         + GYRO * rng.standard_normal((len(t), 3)),
         'linear_acceleration': force + ACCELEROMETER * rng.standard_normal((len(t), 3)),
     }
-    return Channel(IMU, 'sensor_msgs/msg/Imu', stamps, stamps.copy(), fields, ())
+    return channel_of(IMU, 'sensor_msgs/msg/Imu', stamps, fields)

@@ -2,8 +2,7 @@
 
 import mujoco
 import numpy as np
-
-from ros_inertial_id.measurement.recording import Channel, Recording
+from recordings import joint_states, of_rig
 
 STIFFNESS, DAMPING = (9000.0, 4000.0), (6.0, 3.0)
 ROTORS, VISCOUS, COULOMB = (0.9, 0.4), (5.0, 2.0), (3.0, 1.5)
@@ -105,17 +104,11 @@ def recording(seed, duration=20.0):
         data.qfrc_applied[motors] = torque - COULOMB * np.tanh(data.qvel[motors] / WIDTH)
         mujoco.mj_step(model, data)
     t, q, tau = (np.array(x) for x in (t, q, tau))
-    stamps = np.round(t * 1e9).astype(np.int64)
     effort = tau + NOISE[1] * rng.standard_normal(tau.shape)
-    channel = Channel(
-        '/joint_states',
-        'sensor_msgs/msg/JointState',
-        stamps,
-        stamps.copy(),
-        {
-            'position': q + NOISE[0] * rng.standard_normal(q.shape),
-            'effort': np.hstack([np.full_like(effort, np.nan), effort]),
-        },
+    states = joint_states(
         (*JOINTS, *MOTORS),
+        t,
+        position=q + NOISE[0] * rng.standard_normal(q.shape),
+        effort=np.hstack([np.full_like(effort, np.nan), effort]),
     )
-    return Recording({'/joint_states': channel}, urdf(), 'upright', {'path': 'mujoco'})
+    return of_rig(urdf(), states, path='mujoco')

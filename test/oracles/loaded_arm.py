@@ -13,15 +13,7 @@ def gains():
 
 def loaded(urdf):
     """Return the URDF text with the known load on the last link."""
-    center = ' '.join(str(x) for x in CENTER)
-    ixx, iyy, izz = np.diag(INERTIA)
-    return urdf.replace(
-        '</robot>',
-        f'''<link name="load"><inertial><origin xyz="{center}"/>
-      <mass value="{MASS}"/><inertia ixx="{ixx}" ixy="0" ixz="0" iyy="{iyy}" iyz="0" izz="{izz}"/>
-      </inertial></link><joint name="grip" type="fixed"><parent link="link3"/>
-      <child link="load"/></joint></robot>''',
-    )
+    return mujoco_arm.with_load(urdf, 'link3', MASS, CENTER, INERTIA)
 
 
 def record(urdf, seed, noise=0.02):
@@ -29,8 +21,6 @@ def record(urdf, seed, noise=0.02):
     names = tuple(n for n in mujoco_arm.joints_of(urdf) if n != 'grip')
     rng = np.random.default_rng(seed)
     t, q, v, a = mujoco_arm.motion(3, 20, 200, seed=5, speed=1.0)
-    tau = mujoco_arm.torque(urdf, q, v, a) + 0.8 * np.tanh(v / 0.02) + 0.5 * v
+    tau = mujoco_arm.torque(urdf, q, v, a) + mujoco_arm.friction(v, 0.5, 0.8, 0.02)
     current = tau / gains() + noise * rng.normal(size=v.shape)
-    return mujoco_arm.recording(
-        names, t, q + 1e-5 * rng.normal(size=q.shape), v + 1e-3 * rng.normal(size=v.shape), current
-    )
+    return mujoco_arm.measured(rng, names, t, q, v, current)

@@ -4,10 +4,10 @@ import re
 
 import mujoco
 import numpy as np
+from recordings import joint_states, of_rig
 
 from ros_inertial_id.dynamics.inertial_parameters import SYMBOLS
 from ros_inertial_id.dynamics.robot_model import load_robot_model
-from ros_inertial_id.measurement.recording import Channel, Recording
 
 STIFF = (4e-4, 1.0), (0.9999, 0.9999, 1e-3, 0.5, 2.0)  # solref, solimp of the equalities
 EVERY = 5  # steps between samples
@@ -88,16 +88,13 @@ def recording(
         data.qfrc_applied[v_motor] = torque
         mujoco.mj_step(model, data)
     t, q, tau = t[::EVERY], np.array(q), np.array(tau)
-    stamps = np.round(t * 1e9).astype(np.int64)
     effort = np.zeros((len(t), len(names)))
     for i, name in enumerate(actuated):
         column = tau[:, i] + noise[1] * tau[:, i].std() * rng.standard_normal(len(t))
         effort[:, list(names).index(name)] = column
-    fields = {'position': q + noise[0] * rng.standard_normal(q.shape), 'effort': effort}
-    channel = Channel(
-        '/joint_states', 'sensor_msgs/msg/JointState', stamps, stamps.copy(), fields, tuple(names)
-    )
-    return Recording({'/joint_states': channel}, urdf, 'upright', {'path': 'mujoco'})
+    position = q + noise[0] * rng.standard_normal(q.shape)
+    states = joint_states(names, t, position=position, effort=effort)
+    return of_rig(urdf, states, path='mujoco')
 
 
 def truth(urdf, block):

@@ -5,19 +5,17 @@ Exact inverse dynamics of a smooth motion, noise as of real sensors on top: MuJo
 with what is tested, and the truth is known.
 """
 
-from dataclasses import replace
 from pathlib import Path
 import xml.etree.ElementTree as ET
 
 import numpy as np
+from recordings import joint_states, recording_of
 
-from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.simulation.rigid_bodies import RigidBodies
 from ros_inertial_id.simulation.true_robot import parse, perturbed_urdf
 
 URDF = Path(__file__).parents[2] / 'urdf'
 DATA = Path(__file__).parents[3] / 'shared' / 'data'
-JOINT_STATE = 'sensor_msgs/msg/JointState'
 UPRIGHT = (0.0, 0.0, -9.81)
 
 
@@ -38,6 +36,23 @@ def joints_of(urdf):
 def true_urdf(urdf, seed, change=0.2):
     """Return the URDF text of a robot that is near ``urdf`` but not the same."""
     return perturbed_urdf(parse(urdf), np.random.default_rng(seed), change, change, change / 2)
+
+
+def with_load(urdf, last, mass, center, inertia, offset='0 0 0'):
+    """
+    Return the URDF text with a load on the link ``last``, in a frame at ``offset`` [m] from it.
+
+    mass : [kg]; center : (3,) [m]; inertia : (3, 3) diagonal, about the centre [kg m^2]
+    """
+    ixx, iyy, izz = np.diag(inertia)
+    place = ' '.join(str(x) for x in center)
+    return urdf.replace(
+        '</robot>',
+        f'''<link name="load"><inertial><origin xyz="{place}"/>
+      <mass value="{mass}"/><inertia ixx="{ixx}" ixy="0" ixz="0" iyy="{iyy}" iyz="0" izz="{izz}"/>
+      </inertial></link><joint name="grip" type="fixed"><parent link="{last}"/>
+      <child link="load"/><origin xyz="{offset}"/></joint></robot>''',
+    )
 
 
 def motion(joints, duration, rate, seed=0, period=10.0, harmonics=5, speed=1.5):
@@ -61,33 +76,35 @@ def torque(urdf, q, v, a, gravity=UPRIGHT):
     return np.array([arm.inverse(*state).copy() for state in zip(q, v, a)])
 
 
-def recording(names, t, q, v, tau, mounting=''):
-    """Return the Recording of joint states."""
-    stamps = np.round(t * 1e9).astype(np.int64)
-    channel = Channel(
-        '/joint_states',
-        JOINT_STATE,
-        stamps,
-        stamps,
-        {'position': q.copy(), 'velocity': v.copy(), 'effort': tau.copy()},
-        names,
-    )
-    return Recording({'/joint_states': channel}, mounting=mounting)
+def recording(names, t, q, v, tau, mounting='', urdf=''):
+    """Return the Recording of joint states, with the description ``urdf`` in it."""
+    states = joint_states(names, t, position=q, velocity=v, effort=tau)
+    return recording_of(states, robot_description=urdf, mounting=mounting)
+
+
+def friction(v, viscous=0.8, coulomb=0.5, width=0.01):
+    """Return the friction [N m] of velocities v (N, n) [rad/s], dry below ``width`` [rad/s]."""
+    return viscous * v + coulomb * np.tanh(v / width)
+
+
+def measured(rng, names, t, q, v, tau, noise=None, **place):
+    """
+    Return the Recording of a motion as good encoders show it, noise of 1e-5 rad and 1e-3 rad/s.
+
+    noise : standard deviation of torques [N m], without which they are as given
+    """
+    q = q + 1e-5 * rng.normal(size=q.shape)
+    v = v + 1e-3 * rng.normal(size=v.shape)
+    if noise is not None:
+        tau = tau + noise * rng.normal(size=tau.shape)
+    return recording(names, t, q, v, tau, **place)
 
 
 def real(path, names):
     """Return the Recording of one of the files of shared/data."""
     data = np.load(DATA / path)
-    stamps = np.round(data['stamp_s'] * 1e9).astype(np.int64)
-    channel = Channel(
-        '/joint_states',
-        JOINT_STATE,
-        stamps,
-        stamps,
-        {'position': data['q'], 'velocity': data['v'], 'effort': data['tau']},
-        names,
-    )
-    return Recording({'/joint_states': channel}, provenance={'path': path})
+    fields = {'position': data['q'], 'velocity': data['v'], 'effort': data['tau']}
+    return recording_of(joint_states(names, data['stamp_s'], **fields), provenance={'path': path})
 
 
 def recorded(name, seed, mounting='upright', rate=200.0, noise=(1e-5, 1e-3)):
@@ -105,7 +122,7 @@ def recorded(name, seed, mounting='upright', rate=200.0, noise=(1e-5, 1e-3)):
     rng, size = np.random.default_rng(seed), tau.std(0)
     tau += size * (0.15 * v + 0.1 * np.tanh(v / 0.01) + 0.003 * rng.standard_normal(tau.shape))
     noisy = (x + sd * rng.standard_normal(x.shape) for x, sd in zip((q, v), noise))
-    return replace(recording(joints_of(urdf), t, *noisy, tau, mounting), robot_description=urdf)
+    return recording(joints_of(urdf), t, *noisy, tau, mounting, urdf)
 
 
 def rows(urdf, parameters, t, q, v, a, tau):

@@ -4,8 +4,7 @@ import pathlib
 
 from closed_mechanism import ClosedMechanism
 import numpy as np
-
-from ros_inertial_id.measurement.recording import Channel, Recording
+from recordings import joint_states, of_rig
 
 URDF = pathlib.Path(__file__).parents[2] / 'urdf'
 STEP = 1e-4  # [s]: half of it is the lag of velocities in the integration
@@ -41,17 +40,7 @@ def encoder_recording(urdf, closures, start, reference, gains, duration, noise, 
         rig.step()
     rng = np.random.default_rng(seed)
     t, q, tau = (np.array(x) for x in (t, q, tau))
-    stamps = np.round(t * 1e9).astype(np.int64)
-    fields = {
-        'position': q + noise[0] * rng.standard_normal(q.shape),
-        'effort': tau + noise[1] * rng.standard_normal(q.shape),
-    }
-    channel = Channel(
-        '/joint_states',
-        'sensor_msgs/msg/JointState',
-        stamps,
-        stamps.copy(),
-        fields,
-        tuple(reference),
-    )
-    return Recording({'/joint_states': channel}, urdf, 'upright', {'path': 'mujoco'})
+    position = q + noise[0] * rng.standard_normal(q.shape)
+    effort = tau + noise[1] * rng.standard_normal(q.shape)
+    states = joint_states(reference, t, position=position, effort=effort)
+    return of_rig(urdf, states, path='mujoco')

@@ -7,8 +7,7 @@ and accelerations by the loop Jacobian, torques by virtual work, all one sample 
 
 import numpy as np
 import pinocchio as pin
-
-from ros_inertial_id.measurement.recording import Channel, Recording
+from recordings import joint_states, of_rig
 
 SMALL = 1e-9  # relative singular values below it are rounding
 PIECES = 6  # of a way to a random posture
@@ -185,13 +184,8 @@ def motion(centre, size, duration, rate, seed, harmonics=5, base=0.2):
 def recording(loops, urdf, t, z, tau, noise, seed):
     """Return the Recording of encoders and motors; noise : (position, torque) deviations."""
     rng = np.random.default_rng(seed)
-    stamps = np.round(t * 1e9).astype(np.int64)
-    fields = {
-        'position': z + noise[0] * rng.standard_normal(z.shape),
-        'effort': tau + noise[1] * rng.standard_normal(z.shape),
-    }
-    names = tuple(loops.names[k] for k in loops.independent)
-    channel = Channel(
-        '/joint_states', 'sensor_msgs/msg/JointState', stamps, stamps.copy(), fields, names
-    )
-    return Recording({'/joint_states': channel}, urdf, 'upright', {'path': 'pinocchio'})
+    position = z + noise[0] * rng.standard_normal(z.shape)
+    effort = tau + noise[1] * rng.standard_normal(z.shape)
+    names = [loops.names[k] for k in loops.independent]
+    states = joint_states(names, t, position=position, effort=effort)
+    return of_rig(urdf, states, path='pinocchio')

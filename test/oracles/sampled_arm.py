@@ -11,10 +11,10 @@ from dataclasses import replace
 import mujoco_arm
 import numpy as np
 import pinocchio as pin
+from recordings import joint_states, recording_of
 
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
-from ros_inertial_id.measurement.recording import Channel, Recording
 
 VISCOUS, COULOMB, OFFSET, ARMATURE = 0.6, 0.4, 0.05, 0.02
 ENCODER, SPEED, TORQUE = 2e-5, 2e-3, 0.05  # [rad, rad/s, N m] standard deviations
@@ -65,19 +65,12 @@ def sampled(urdf, motion, rate, duration, rng, measured=True, late=0.0):
     q, v, a = motion(t)
     noise = [s * rng.standard_normal(q.shape) for s in (ENCODER, SPEED, TORQUE)]
     tau = torque(urdf, *motion(t - late)) + noise[2]
-    stamps = np.round((t + 1.0 + STAMPS * rng.standard_normal(len(t))) * 1e9).astype(np.int64)
+    stamped = t + 1.0 + STAMPS * rng.standard_normal(len(t))
     fields = {'position': q + noise[0], 'velocity': v + noise[1], 'effort': tau}
     if not measured:
         del fields['velocity']
     names = mujoco_arm.joints_of(urdf)
-    return Recording(
-        {
-            '/joint_states': Channel(
-                '/joint_states', mujoco_arm.JOINT_STATE, stamps, stamps, fields, names
-            )
-        },
-        urdf,
-    )
+    return recording_of(joint_states(names, stamped, **fields), robot_description=urdf)
 
 
 def truth(urdf, columns, seed=0):

@@ -6,11 +6,11 @@ Shares no code with what sees them: places follow from two lengths, torques from
 
 import mujoco_mechanism
 import numpy as np
+from recordings import channel_of, joint_states, of_rig, stamps_of
 from scipy.spatial.transform import Rotation
 import slider_crank_lagrangian as oracle
 
 from ros_inertial_id.identification.settings import options_class
-from ros_inertial_id.measurement.recording import Channel, Recording
 
 URDF = mujoco_mechanism.description('slider_crank')
 CRANK, SLIDER, TAG = '/crank_pin', '/slider_pin', '/rod_tag'
@@ -66,7 +66,7 @@ def recording(seed, seen, wrong=0.0, camera=None, noise=NOISE, begin=0.0):
         points[SLIDER][swapped].copy(),
         points[CRANK][swapped].copy(),
     )
-    stamps, channels = np.round(t * 1e9).astype(np.int64), {}
+    stamps, channels = stamps_of(t), []
     view = Rotation.from_euler('xyz', (camera or np.zeros(6))[3:]).inv()
     for topic, chosen in seen.items():
         at = points[topic] + noise * rng.standard_normal((len(t), 3))
@@ -78,26 +78,12 @@ def recording(seed, seen, wrong=0.0, camera=None, noise=NOISE, begin=0.0):
             fields['orientation_xyzw'] = (view * noisy).as_quat()
         kind = 'PoseStamped' if topic == TAG else 'PointStamped'
         kept = chosen(t, rng)
-        channels[topic] = Channel(
-            topic,
-            f'geometry_msgs/msg/{kind}',
-            stamps[kept],
-            stamps[kept],
-            {k: v[kept] for k, v in fields.items()},
-            (),
-        )
+        fields = {name: values[kept] for name, values in fields.items()}
+        channels.append(channel_of(topic, f'geometry_msgs/msg/{kind}', stamps[kept], fields))
     t = np.arange(0.0, DURATION, 1e-3)
     tau = oracle.torque(*truth(t)) + 1e-2 * rng.standard_normal(len(t))
-    stamps = np.round(t * 1e9).astype(np.int64)
-    channels['/torque'] = Channel(
-        '/torque',
-        'sensor_msgs/msg/JointState',
-        stamps,
-        stamps.copy(),
-        {'effort': tau[:, None]},
-        ('crank',),
-    )
-    return Recording(channels, URDF, 'upright', {'path': 'by hand'})
+    channels.append(joint_states(('crank',), t, '/torque', effort=tau[:, None]))
+    return of_rig(URDF, *channels)
 
 
 def always(t, rng):

@@ -1,9 +1,8 @@
 """A series-elastic joint with encoders on both sides, simulated in closed form."""
 
 import numpy as np
+from recordings import joint_states, of_rig
 from scipy.integrate import solve_ivp
-
-from ros_inertial_id.measurement.recording import Channel, Recording
 
 ROTOR, STIFFNESS, DAMPING, VISCOUS = 0.08, 60.0, 0.6, 0.3
 MASS, CENTRE, INERTIA = 2.5, 0.22, 0.19  # of the arm, about its joint
@@ -59,13 +58,5 @@ def recording(seed, duration=20.0, rate=500.0):
     x = solve_ivp(rates, (0.0, duration), np.zeros(4), 'DOP853', t, rtol=1e-10, atol=1e-12).y
     position = x[:2].T + 5e-5 * rng.standard_normal((len(t), 2))
     effort = np.stack([torque(t, x) + 0.02 * rng.standard_normal(len(t)), 0.0 * t], axis=1)
-    stamps = np.round(t * 1e9).astype(np.int64)
-    channel = Channel(
-        '/joint_states',
-        'sensor_msgs/msg/JointState',
-        stamps,
-        stamps.copy(),
-        {'position': position, 'effort': effort},
-        ('motor', 'flex'),
-    )
-    return Recording({'/joint_states': channel}, URDF, 'upright', {'path': 'closed form'})
+    states = joint_states(('motor', 'flex'), t, position=position, effort=effort)
+    return of_rig(URDF, states, path='closed form')

@@ -11,9 +11,10 @@ import mujoco
 from mujoco import rollout
 import mujoco_arm
 import numpy as np
+from recordings import joint_states, recording_of
 import six_axis_arm
 
-from ros_inertial_id.measurement.recording import Channel, Recording
+from ros_inertial_id.measurement.recording import Recording
 from ros_inertial_id.simulation.rigid_bodies import RigidBodies
 
 STEP = 5e-4  # [s] of the simulation
@@ -166,11 +167,12 @@ def recorded(robot: Servos, seed: int, duration: float = 20.0) -> Recording:
     at = sent[1:] + 3  # another clock than that of the commands
     q = robot.kind.count * np.round(q[at] / robot.kind.count)
     v = v[at] + 2e-3 * rng.standard_normal(q.shape)
-    channels = (
-        _channel('/joint_states', at, robot.names, position=q, velocity=v),
-        _channel('/joint_commands', sent, robot.names, position=command),
+    return recording_of(
+        joint_states(robot.names, STEP * at, position=q, velocity=v),
+        joint_states(robot.names, STEP * sent, '/joint_commands', position=command),
+        robot_description=robot.kind.urdf,
+        mounting='upright',
     )
-    return Recording({c.topic: c for c in channels}, robot.kind.urdf, 'upright')
 
 
 def moved(
@@ -203,8 +205,3 @@ def replayed(model: mujoco.MjModel, recording: Recording, delay: float = 0.0) ->
     at = states.stamp_ns * 1e-9
     found = np.stack([np.interp(at, t, column) for column in q.T], axis=1)
     return np.sqrt(np.mean((found - states.fields['position']) ** 2, axis=0))
-
-
-def _channel(topic, steps, names, **fields):
-    stamps = (steps * round(STEP * 1e9)).astype(np.int64)
-    return Channel(topic, mujoco_arm.JOINT_STATE, stamps, stamps.copy(), fields, names)

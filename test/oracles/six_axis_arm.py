@@ -62,6 +62,4 @@ def recorded(seed, rate=200.0, seconds=20.0):
     tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, seed), q, v, a)
     rng, size = np.random.default_rng(seed), tau.std(0)
     tau += size * (0.15 * v + 0.1 * np.tanh(v / 0.01) + 0.003 * rng.standard_normal(tau.shape))
-    noisy = (q + 1e-5 * rng.standard_normal(q.shape), v + 1e-3 * rng.standard_normal(v.shape))
-    out = mujoco_arm.recording(JOINTS, t, *noisy, tau, 'upright')
-    return currents(replace(out, robot_description=urdf))
+    return currents(mujoco_arm.measured(rng, JOINTS, t, q, v, tau, mounting='upright', urdf=urdf))

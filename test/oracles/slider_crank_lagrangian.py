@@ -6,9 +6,8 @@ M and V are written out from geometry; their derivatives are exact by complex st
 """
 
 import numpy as np
+from recordings import joint_states, of_rig
 from scipy.integrate import solve_ivp
-
-from ros_inertial_id.measurement.recording import Channel, Recording
 
 L1, L2, G = 0.08, 0.25, 9.81  # [m], [m], [m/s^2]: Table 1 of the closed-loop paper
 TABLE_1 = {
@@ -99,9 +98,5 @@ def lively(t):
 
 def encoder_recording(t, z, tau, urdf, joint='crank'):
     """Return the Recording of one joint's angle and torque."""
-    stamps = np.round(t * 1e9).astype(np.int64)
-    fields = {'position': np.array(z)[:, None], 'effort': np.array(tau)[:, None]}
-    channel = Channel(
-        '/joint_states', 'sensor_msgs/msg/JointState', stamps, stamps.copy(), fields, (joint,)
-    )
-    return Recording({'/joint_states': channel}, urdf, 'upright', {'path': 'by hand'})
+    z, tau = np.array(z)[:, None], np.array(tau)[:, None]
+    return of_rig(urdf, joint_states((joint,), t, position=z, effort=tau))

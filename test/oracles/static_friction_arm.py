@@ -5,8 +5,6 @@ Its Denavit-Hartenberg table and its numbers are lost: lengths are those of urdf
 friction is our own, S(v) = (2 / pi) atan(100 v).
 """
 
-from dataclasses import replace
-
 import mujoco_arm
 import numpy as np
 import pinocchio as pin
@@ -40,7 +38,7 @@ def recording(seed, delta, noise, rate=100.0, duration=40.0):
         + sign(v) * (STICTION + STRIBECK * 2 / np.pi * np.arctan(delta * np.abs(v)))
     )
     tau += noise * np.random.default_rng(seed).normal(size=v.shape)
-    made = mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, q, v, tau)
+    made = mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, q, v, tau, urdf=urdf)
     bodies = pin.buildModelFromXML(true).inertias[1:]
     ten = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
     truth = {
@@ -48,14 +46,4 @@ def recording(seed, delta, noise, rate=100.0, duration=40.0):
         for k, body in enumerate(bodies, 1)
         for name, x in zip(ten, body.toDynamicParameters())
     }
-    return replace(made, robot_description=urdf), {**truth, **FRICTION}
-
-
-def scores(base, truth):
-    """Return {name: (value - truth) / standard error} of entries of a model's ``base``."""
-    return {
-        e['name']: (e['value'] - sum(c * truth[n] for n, c in e['grouping'].items()))
-        / e['standard_error']
-        for e in base
-        if e['determined'] and truth.keys() >= e['grouping'].keys()
-    }
+    return made, {**truth, **FRICTION}

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 
 import mujoco
 import numpy as np
+from recordings import channel_of, EPOCH_NS, of_rig, stamps_of
 from scipy.spatial.transform import Rotation
-
-from ros_inertial_id.measurement.recording import Channel, Recording
 
 RATE = 120.0  # [Hz] of the camera
 MARKER_NOISE = 3e-4  # [m]
@@ -219,30 +218,22 @@ class SwingingPlatform:
         samples = [self.step() for _ in range(round(duration * RATE))]
         position = np.array([places for _, places, _ in samples])
         quaternion = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (*position.shape[:2], 4)).copy()
-        channels = {
-            MARKERS: _channel(
+        channels = [
+            channel_of(
                 MARKERS,
                 'visualization_msgs/msg/MarkerArray',
-                [t for t, *_ in samples],
+                stamps_of([t for t, *_ in samples], EPOCH_NS),
                 {'position': position, 'orientation_xyzw': quaternion},
-                tuple(label for link in self.links for label in link.layout),
+                [label for link in self.links for label in link.layout],
             )
-        }
+        ]
         for topic in samples[0][2]:
             t, values = zip(*(row for _, _, measured in samples for row in measured[topic]))
             readings = np.array(values)
-            channels[topic] = _channel(
-                topic,
-                'sensor_msgs/msg/Imu',
-                t,
-                {'angular_velocity': readings[:, :3], 'linear_acceleration': readings[:, 3:]},
-            )
-        return Recording(channels, '', 'upright', {'path': 'simulated platform'})
-
-
-def _channel(topic, kind, t, fields, names=()):
-    stamps = 10**18 + np.round(np.asarray(t) * 1e9).astype(np.int64)
-    return Channel(topic, kind, stamps, stamps.copy(), fields, names)
+            fields = {'angular_velocity': readings[:, :3], 'linear_acceleration': readings[:, 3:]}
+            stamps = stamps_of(t, EPOCH_NS)
+            channels.append(channel_of(topic, 'sensor_msgs/msg/Imu', stamps, fields))
+        return of_rig('', *channels, path='simulated platform')
 
 
 def _matrix(wxyz):

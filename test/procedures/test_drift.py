@@ -41,13 +41,10 @@ def folders(arm3, tmp_path_factory):
             viscous = np.array([0.8, 0.8 * (1 + (robot == 0) * GROWTH * day / (DAYS - 1)), 0.8])
             bodies = loaded(truth, LOAD * day / (DAYS - 1)) if robot == 1 else truth
             noise = 0.02 * np.random.default_rng(day + 50 * robot).normal(size=v.shape)
-            tau = (
-                mujoco_arm.torque(bodies, q, v, a) + viscous * v + 0.5 * np.tanh(v / 0.05) + noise
-            )
-            recording = mujoco_arm.recording(names, t + 86400.0 * (day + 1), q, v, tau)
-            write_recording(
-                folder / f'robot{robot}' / f'day{day}', replace(recording, robot_description=urdf)
-            )
+            tau = mujoco_arm.torque(bodies, q, v, a) + mujoco_arm.friction(v, viscous, width=0.05)
+            t += 86400.0 * (day + 1)
+            recording = mujoco_arm.recording(names, t, q, v, tau + noise, urdf=urdf)
+            write_recording(folder / f'robot{robot}' / f'day{day}', recording)
     return folder
 
 

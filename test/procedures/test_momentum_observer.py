@@ -6,6 +6,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from ros_inertial_id.dynamics.regressor import nominal_torques
 from ros_inertial_id.dynamics.robot_model import load_robot_model
@@ -15,7 +16,8 @@ from ros_inertial_id.methods.serial_arm import SerialArm, SerialArmOptions
 from ros_inertial_id.procedures.momentum_observer import MomentumObserver
 from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm
 
-TEXT = (Path(__file__).parents[2] / 'urdf' / 'arm3.urdf').read_text()
+URDF = Path(__file__).parents[2] / 'urdf'
+TEXT = (URDF / 'arm3.urdf').read_text()
 FORCE = np.array([0.0, 4.0, 3.0])  # [N] on the last link
 RATE = 500.0
 SOFT = {'rate': RATE, 'bandwidth': 40.0}  # a soft controller: little to compute
@@ -124,6 +126,30 @@ def test_standard_deviation_is_that_of_the_residual_where_the_model_is_exact():
     t, out = observed(arm, samples, observer(arm, half=0.0)[0])
     z = out.torque[t > 1.0] / out.standard_deviation[t > 1.0]
     assert 0.8 < np.sqrt((z**2).mean()) < 1.25  # 3 s, 50 rad/s: about 75 free values a joint
+
+
+def test_joints_share_the_false_alarms_of_an_hour():
+    """Three joints may call thrice an hour as often as two joints twice: once each."""
+    limits = {}
+    for name, per_hour in (('arm2', 2.0), ('arm3', 3.0), ('arm3', 1.0)):
+        robot = load_robot_model((URDF / f'{name}.urdf').read_text())
+        parameters = SerialArm().parameters(robot, SerialArmOptions(friction=()))
+        one = MomentumObserver(
+            robot,
+            parameters,
+            np.array([p.nominal for p in parameters]),
+            band=band(robot),
+            false_alarms=per_hour,
+        )
+        rng, t = np.random.default_rng(0), np.arange(500) / RATE
+        v = 0.01 * rng.normal(size=(len(t), len(robot)))
+        out = one.add(t, 0.0 * v, v, nominal_torques(robot, 0.0 * v, 0.0 * v, 0.0 * v))
+        # Of the exact band nothing is added: what is left is the deviation of the mean.
+        limits[name, per_hour] = (out.limit[-1] / out.mean_deviation[-1]).tolist()
+    assert limits['arm3', 3.0] == pytest.approx([limits['arm2', 2.0][0]] * 3)
+    # Every 40 ms a joint has another mean; exp(-k^2 / 2) bounds what is beyond k deviations.
+    alarms = 3600.0 / 0.04 * 3 * 2.0 * norm.sf(limits['arm3', 1.0][0])
+    assert 0.05 < alarms < 1.0
 
 
 def test_noise_that_is_not_white_is_no_contact():

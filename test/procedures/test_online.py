@@ -27,16 +27,10 @@ def arm():
     urdf = mujoco_arm.description('arm3')
     truth, names = mujoco_arm.true_urdf(urdf, seed=1), mujoco_arm.joints_of(urdf)
     t, q, v, a = mujoco_arm.motion(3, 40.0, RATE, seed=2)
-    tau = mujoco_arm.torque(truth, q, v, a) + 0.8 * v + 0.5 * np.tanh(v / 0.02)
+    tau = mujoco_arm.torque(truth, q, v, a) + mujoco_arm.friction(v, width=0.02)
     rng = np.random.default_rng(0)
     tau += 0.05 * rng.normal(size=tau.shape)
-    return (
-        urdf,
-        truth,
-        mujoco_arm.recording(
-            names, t, q + 1e-5 * rng.normal(size=q.shape), v + 1e-3 * rng.normal(size=v.shape), tau
-        ),
-    )
+    return urdf, truth, mujoco_arm.measured(rng, names, t, q, v, tau)
 
 
 @pytest.fixture(scope='module')
@@ -138,7 +132,7 @@ def test_errors_shrink_with_every_second_and_cover_the_truth(arm, estimates):
 def _noise_free(truth, recording):
     names = recording.channels['/joint_states'].names
     t, q, v, a = mujoco_arm.motion(3, 40.0, RATE, seed=2)
-    tau = mujoco_arm.torque(truth, q, v, a) + 0.8 * v + 0.5 * np.tanh(v / 0.02)
+    tau = mujoco_arm.torque(truth, q, v, a) + mujoco_arm.friction(v, width=0.02)
     return names, t, q, v, tau
 
 
@@ -162,7 +156,7 @@ def test_a_motion_of_higher_bandwidth_is_learnt_anew(arm):
     urdf, truth, recording = arm
     names = mujoco_arm.joints_of(urdf)
     t, q, v, a = mujoco_arm.motion(3, 10.0, RATE, seed=4, period=20.0, harmonics=2, speed=0.3)
-    tau = mujoco_arm.torque(truth, q, v, a) + 0.8 * v + 0.5 * np.tanh(v / 0.02)
+    tau = mujoco_arm.torque(truth, q, v, a) + mujoco_arm.friction(v, width=0.02)
     rng = np.random.default_rng(1)
     v = v + 1e-3 * rng.normal(size=v.shape)
     tau += 0.05 * rng.normal(size=tau.shape)

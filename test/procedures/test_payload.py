@@ -19,15 +19,7 @@ NOISE = 0.1  # N m
 
 def loaded(urdf, last, offset='0 0 0.107', mass=MASS, inertia=INERTIA):
     """Return the URDF text with a load fixed to the last link, at a flange ``offset`` from it."""
-    ixx, iyy, izz = np.diag(inertia) * mass / MASS
-    center = ' '.join(str(x) for x in CENTER)
-    return urdf.replace(
-        '</robot>',
-        f'''<link name="load"><inertial><origin xyz="{center}"/>
-      <mass value="{mass}"/><inertia ixx="{ixx}" ixy="0" ixz="0" iyy="{iyy}" iyz="0" izz="{izz}"/>
-      </inertial></link><joint name="grip" type="fixed"><parent link="{last}"/>
-      <child link="load"/><origin xyz="{offset}"/></joint></robot>''',
-    )
+    return mujoco_arm.with_load(urdf, last, mass, CENTER, inertia * mass / MASS, offset)
 
 
 def record(urdf, seed, begin=0.0, friction=1.0, motion=1):
@@ -35,11 +27,9 @@ def record(urdf, seed, begin=0.0, friction=1.0, motion=1):
     names, rng = mujoco_arm.joints_of(urdf), np.random.default_rng(seed)
     cut = slice(int(200 * begin), int(200 * begin) + 4000)
     t, q, v, a = (x[cut] for x in mujoco_arm.motion(len(names), 22, 200, motion, speed=1.0))
-    tau = mujoco_arm.torque(urdf, q, v, a) + friction * (0.5 * np.tanh(v / 0.02) + 0.5 * v)
+    tau = mujoco_arm.torque(urdf, q, v, a) + friction * mujoco_arm.friction(v, 0.5, width=0.02)
     tau += NOISE * rng.normal(size=v.shape)
-    return mujoco_arm.recording(
-        names, t, q + 1e-5 * rng.normal(size=q.shape), v + 1e-3 * rng.normal(size=v.shape), tau
-    )
+    return mujoco_arm.measured(rng, names, t, q, v, tau)
 
 
 @pytest.fixture(scope='module')
@@ -108,6 +98,48 @@ def test_friction_that_warms_up_cancels_against_the_same_motion_without_the_load
     assert drifted.from_data['inertia'] < paired.from_data['inertia'] < 1.0
     with pytest.raises(RecordingError, match='not of one motion; found .* 3 of 3'):
         identify_payload(model, runs[::3], empty=[record(true, 0, motion=2)])
+
+
+def rippled(urdf, seed, begin=0.0, hole=(0.0, 0.0)):
+    """Return 20 s of the 3R arm with a ripple of its gears, at 200 Hz from ``begin`` [s] on."""
+    first = round(2000 * begin)
+    motion = mujoco_arm.motion(3, 22, 2000, 1, speed=2.0, period=5.0)
+    t, q, v, a = (x[first : first + 40000 : 10] for x in motion)
+    tau = mujoco_arm.torque(urdf, q, v, a) + 0.5 * np.sin(20.0 * q)
+    tau += 0.01 * np.random.default_rng(seed).normal(size=q.shape)
+    seen = (t - t[0] < hole[0]) | (t - t[0] >= hole[1])
+    return mujoco_arm.recording(mujoco_arm.joints_of(urdf), *(x[seen] for x in (t, q, v, tau)))
+
+
+@pytest.fixture(scope='module')
+def ripple(arm3):
+    """Return the function that weighs a load beside a ``rippled`` arm, and its word on 20 s."""
+    urdf = arm3[1]
+    options = replace(options_class('serial_arm')(), friction=())
+    model = identify([rippled(urdf, 0)], options, urdf=urdf).model
+    carrying = rippled(loaded(urdf, 'link3', '0 0 0.1'), 1)
+
+    def found(**empty):
+        return identify_payload(model, [carrying], empty=[rippled(urdf, 2, **empty)])
+
+    return found, found()
+
+
+@pytest.mark.parametrize('begin', [0.0035, 0.3035])
+def test_a_motion_that_began_between_two_samples_is_laid_upon_the_other_one(ripple, begin):
+    """A ripple of 6 Hz cancels to what 0.1 ms leave of it, not to what half a sample does."""
+    found, at_once = ripple
+    late = found(begin=begin)
+    assert late.relative_percent < 1.1 * at_once.relative_percent
+    assert abs(late.mass - MASS) < 1e-3
+
+
+def test_what_was_not_recorded_of_the_empty_arm_takes_nothing_off(ripple):
+    """A straight line over a gap is no motion of the arm: nothing stands beside these samples."""
+    found, whole = ripple
+    holed = found(hole=(8.0, 9.0))
+    assert holed.relative_percent < 1.1 * whole.relative_percent
+    assert holed.mass_error < 1.1 * whole.mass_error and abs(holed.mass - MASS) < 1e-3
 
 
 def test_a_load_that_hardly_shows_its_inertia_is_a_body_all_the_same(franka):

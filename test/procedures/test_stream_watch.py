@@ -17,7 +17,7 @@ def signals():
     urdf = mujoco_arm.description('arm3')
     t, q, v, a = mujoco_arm.motion(3, 12.0, 250.0, seed=2)
     rng = np.random.default_rng(0)
-    tau = mujoco_arm.torque(urdf, q, v, a) + 0.8 * v + 0.5 * np.tanh(v / 0.01)
+    tau = mujoco_arm.torque(urdf, q, v, a) + mujoco_arm.friction(v)
     return (
         mujoco_arm.joints_of(urdf),
         t,

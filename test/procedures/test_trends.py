@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import linregress
 
 from ros_inertial_id.procedures.changes import changes_of, trend_of
 
@@ -30,6 +31,17 @@ def test_a_drift_is_found_with_its_size():
         errors.append((found.size - 8.0) / found.error)
     # Errors in stated standard errors: of unit size, as far as forty of them show.
     assert 0.6 < np.std(errors) < 1.4
+
+
+@pytest.mark.parametrize('days', [5, 8, 20])
+def test_so_many_days_less_two_are_free_to_scatter_about_a_line(days):
+    rng, t = np.random.default_rng(days), np.arange(float(days))
+    values = 0.4 * t + rng.normal(size=days)
+    found = trend_of(t, values, np.full(days, 1e-3))  # errors that explain none of the scatter
+    line = linregress(t, values)
+    assert found.size == pytest.approx(line.slope * (days - 1))
+    assert found.error == pytest.approx(line.stderr * (days - 1))
+    assert found.p_value == pytest.approx(line.pvalue)
 
 
 def test_few_days_show_nothing():

@@ -271,7 +271,7 @@ def test_a_spike_of_one_sample_is_not_thinned_out():
     tau = mujoco_arm.torque(urdf, q, v, a)
     tau += 0.05 * np.random.default_rng(3).normal(size=tau.shape)
     tau[6543, 1] += 40.0
-    other = replace(mujoco_arm.recording(joints, t, q, v, tau, ''), robot_description=urdf)
+    other = mujoco_arm.recording(joints, t, q, v, tau, urdf=urdf)
     result = identify([record()], OPTIONS, validate=[other])
     curve = curves(result.model, result.validation)['joint2']
     assert len(curve.t) < 0.3 * len(t)

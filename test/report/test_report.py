@@ -34,7 +34,7 @@ def record(name='arm2', seed=0, speed=FAST, still=(), mounting='', gravity=mujoc
     for joint in still:
         q[:, joint], v[:, joint], a[:, joint] = 0.5, 0.0, 0.0
     tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, 3), q, v, a, gravity)
-    tau += VISCOUS * v + COULOMB * np.tanh(v / 0.02) + OFFSET
+    tau += mujoco_arm.friction(v, VISCOUS, COULOMB, 0.02) + OFFSET
     tau += 0.05 * np.random.default_rng(seed).normal(size=tau.shape)
     recording = mujoco_arm.recording(joints, t, q, v, tau, mounting)
     return replace(recording, robot_description=urdf, provenance={'path': f'bag {seed} & more'})

@@ -4,23 +4,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from recordings import EPOCH_NS, joint_states, recording_of
 
 from ros_inertial_id.errors import RecordingError
-from ros_inertial_id.measurement.joints.channels import JOINT_STATE
 from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
 from ros_inertial_id.measurement.joints.observation import observe_joints
 from ros_inertial_id.measurement.joints.sources import find_channel
-from ros_inertial_id.measurement.recording import Channel, joined, Recording
+from ros_inertial_id.measurement.recording import joined, Recording
 from ros_inertial_id.options import options_from
 
 
-def joint_states(topic, rate, effort=True, names=('a', 'b')):
+def resting(topic, rate, effort=True, names=('a', 'b')):
     """Return ten seconds of joint states."""
-    stamps = 10**18 + (np.arange(10 * rate) * 1e9 / rate).astype(np.int64)
-    fields = {'position': np.ones((len(stamps), len(names)))}
-    if effort:
-        fields['effort'] = np.ones((len(stamps), len(names)))
-    return Channel(topic, JOINT_STATE, stamps, stamps.copy(), fields, names)
+    t, ones = np.arange(10 * rate) / rate, np.ones((10 * rate, len(names)))
+    fields = {'position': ones, 'effort': ones} if effort else {'position': ones}
+    return joint_states(names, t, topic, EPOCH_NS, **fields)
 
 
 @pytest.mark.parametrize(
@@ -35,8 +33,7 @@ def joint_states(topic, rate, effort=True, names=('a', 'b')):
     ids=['faster', 'with effort', 'shorter name', 'all joints'],
 )
 def test_the_topic_is_taken_that_says_most_of_the_joints(other, taken):
-    channels = [joint_states(*words) for words in (other, taken)]
-    recording = Recording({c.topic: c for c in channels})
+    recording = recording_of(resting(*other), resting(*taken))
     assert find_channel(recording, ('a', 'b'), '', 'position').topic == taken[0]
 
 
@@ -44,19 +41,8 @@ def moving(topic, names, rate, start, phase):
     """Return ten seconds of joints that move, stamped from ``start`` [s] on."""
     t = start + np.arange(10 * rate) / rate
     q = np.sin(2.0 * t[:, None] + phase + np.arange(len(names)))
-    stamps = np.round(t * 1e9).astype(np.int64)
-    return Channel(
-        topic,
-        JOINT_STATE,
-        stamps,
-        stamps.copy(),
-        {
-            'position': q,
-            'velocity': 2.0 * np.cos(2.0 * t[:, None] + phase + np.arange(len(names))),
-            'effort': q + 1.0,
-        },
-        names,
-    )
+    v = 2.0 * np.cos(2.0 * t[:, None] + phase + np.arange(len(names)))
+    return joint_states(names, t, topic, position=q, velocity=v, effort=q + 1.0)
 
 
 LEFT, RIGHT = ('a', 'b'), ('c', 'd')

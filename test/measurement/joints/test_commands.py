@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from recordings import JOINT_STATE, joint_states, recording_of
 
 from ros_inertial_id.checks.signals import raw_signals
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError, RecordingError
 from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
 from ros_inertial_id.measurement.joints.observation import observe_joints, with_time_offset
-from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.measurement.sampling import held
 
 OPTIONS = SignalOptions(effort_kind='command', stiffness=(20.0, 50.0), damping=(1.5,), cutoff=20.0)
-JOINT_STATE, ARRAY = 'sensor_msgs/msg/JointState', 'std_msgs/msg/Float64MultiArray'
+ARRAY = 'std_msgs/msg/Float64MultiArray'
 T = np.arange(4000) / 500.0
 Q = np.column_stack([np.sin(2.0 * T), 0.5 * np.cos(3.0 * T)])
 V = np.column_stack([2.0 * np.cos(2.0 * T), -1.5 * np.sin(3.0 * T)])
@@ -22,21 +22,14 @@ V = np.column_stack([2.0 * np.cos(2.0 * T), -1.5 * np.sin(3.0 * T)])
 
 def channel(topic, t, kind=JOINT_STATE, names=('a', 'b'), **fields):
     """Return a Channel of joints a and b."""
-    stamps = np.round(t * 1e9).astype(np.int64)
-    return Channel(
-        topic,
-        kind,
-        stamps,
-        stamps,
-        {k: x.copy() for k, x in fields.items()},
-        names if kind != ARRAY else (),
-    )
+    states = joint_states(() if kind == ARRAY else names, t, topic, **fields)
+    return replace(states, type=kind)
 
 
 def recording(*commands):
     """Return a Recording of the motion and of ``commands``."""
     states = channel('/joint_states', T, position=Q, velocity=V)
-    return Recording({c.topic: c for c in (states, *commands)})
+    return recording_of(states, *commands)
 
 
 def torques(found):

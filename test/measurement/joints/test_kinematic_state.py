@@ -5,6 +5,7 @@ from dataclasses import replace
 import mujoco_arm
 import numpy as np
 import pytest
+from recordings import altered
 
 from ros_inertial_id.errors import ConfigError, RecordingError
 from ros_inertial_id.measurement import signals
@@ -22,13 +23,6 @@ def whole(observation, training=False):
     """Return all states of an observation as one dict of arrays."""
     states = list(observation.states(training))
     return {name: np.concatenate([getattr(s, name) for s in states]) for name in FIELDS}
-
-
-def changed(recording, **fields):
-    """Return the recording with fields of its joint states replaced; None takes one away."""
-    channel = recording.channels['/joint_states']
-    new = {k: v for k, v in dict(channel.fields, **fields).items() if v is not None}
-    return replace(recording, channels={'/joint_states': replace(channel, fields=new)})
 
 
 def test_states_are_the_motion_that_was_recorded(arm3_recording, arm3_motion):
@@ -121,20 +115,20 @@ def test_nothing_is_made_up_across_a_gap(arm3_motion):
 
 @pytest.mark.parametrize('spoil', [lambda v: -v, lambda v: np.degrees(v), np.zeros_like])
 def test_measured_velocities_that_are_wrong_are_not_used(arm3_recording, arm3_motion, spoil):
-    wrong = changed(arm3_recording, velocity=spoil(arm3_motion[3]))
+    wrong = altered(arm3_recording, velocity=spoil(arm3_motion[3]))
     observation = observe_joints(wrong, arm3_motion[0])
     assert observation.summary.velocity == 'differentiated'
 
 
 def test_velocities_of_a_joint_that_hardly_moves_decide_nothing(arm3_recording, arm3_motion):
     names, _, q, v = arm3_motion[:4]
-    slow = changed(arm3_recording, position=q * [1.0, 1.0, 0.01], velocity=v * [1.0, 1.0, 0.0])
+    slow = altered(arm3_recording, position=q * [1.0, 1.0, 0.01], velocity=v * [1.0, 1.0, 0.0])
     assert observe_joints(slow, names).summary.velocity == 'measured'
 
 
 def test_velocities_are_not_needed(arm3_recording, arm3_motion):
     names, _, _, v = arm3_motion[:4]
-    observation = observe_joints(changed(arm3_recording, velocity=None), names, SLOW)
+    observation = observe_joints(altered(arm3_recording, velocity=None), names, SLOW)
     assert observation.summary.velocity == 'differentiated'
     seen = whole(observation)['v'][200:-200]
     assert np.abs(seen - v[200:-200]).max() < 1e-3 * np.abs(v).max()
@@ -149,7 +143,7 @@ def test_efforts_may_come_on_another_topic(arm3_recording, arm3_motion):
         np.full((len(t[::2]), 3), np.nan),
         tau[::2],
     )
-    motion = changed(arm3_recording, effort=None).channels['/joint_states']
+    motion = altered(arm3_recording, effort=None).channels['/joint_states']
     both = Recording(
         {
             '/joint_states': motion,

@@ -2,47 +2,27 @@
 
 from dataclasses import replace
 
-import mujoco_mechanism
 import numpy as np
 import pytest
+from recordings import altered
 from scipy.spatial.transform import Rotation
 import seen_slider_crank as seen
 import simulated_rigs
+from simulated_rigs import CRANK, SLIDER, TAG
 import slider_crank_lagrangian as oracle
 
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.settings import options_class, prediction_options
-from ros_inertial_id.measurement.recording import Channel
+from ros_inertial_id.identification.settings import prediction_options
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.rigs.closed_loop.motion import MOTION, reconstruct
 
 closed_loop = METHODS['closed_loop']
 
-URDF = mujoco_mechanism.description('slider_crank')
-CRANK, SLIDER, TAG = '/markers/crank_pin', '/markers/slider_pin', '/markers/rod_tag'
-MARKERS = (f'{CRANK} rod_link', f'{SLIDER} slider_link', f'{TAG} rod_tag pose')
-OPTIONS = options_class('closed_loop')(
-    closures=oracle.CLOSURES,
-    independent=('crank',),
-    start=oracle.START,
-    estimator='ordinary',
-    markers=MARKERS,
-    marker_noise=1e-4,
-    tag_noise=2e-3,
-    torques=('crank /crank/torque z',),
-)
+OPTIONS, URDF = simulated_rigs.CRANK_OPTIONS, simulated_rigs.CRANK_URDF
+MARKERS = OPTIONS.markers
 CAMERA = (0.8, -1.2, 0.5, 2.2, -0.4, 1.9)  # 1.5 m away, turned to no axis
 FIND = replace(OPTIONS, find_camera=True)
-
-
-def changed(recording, topic, rows=slice(None), late=0.0, **fields):
-    """Return the Recording with other rows, stamps and fields of one channel."""
-    channel = recording.channels[topic]
-    stamps = (channel.stamp_ns + int(round(late * 1e9)))[rows].copy()
-    fields = {k: np.array(v)[rows] for k, v in {**channel.fields, **fields}.items()}
-    channel = Channel(topic, channel.type, stamps, stamps.copy(), fields, channel.names)
-    return replace(recording, channels={**recording.channels, topic: channel})
 
 
 def seen_from(recording, camera):
@@ -55,7 +35,7 @@ def seen_from(recording, camera):
             fields['orientation_xyzw'] = (
                 turn * Rotation.from_quat(fields['orientation_xyzw'])
             ).as_quat()
-        recording = changed(recording, topic, **fields)
+        recording = altered(recording, topic, **fields)
     return recording
 
 
@@ -68,7 +48,7 @@ def pose_error(found):
 @pytest.fixture(scope='module')
 def rig_recording():
     """Three seconds of 0.1 mm markers at 800 Hz, seen along the axes of the base link."""
-    return simulated_rigs.slider_crank(URDF, 3.0, seed=3)
+    return simulated_rigs.slider_crank(3.0, seed=3)
 
 
 @pytest.fixture(scope='module')
@@ -155,7 +135,7 @@ def test_a_marker_that_contradicts_the_others_throughout_is_no_outlier(short, me
     aside = np.array(short.channels[SLIDER].fields['position']) + [0.0, 8e-4, 0.0]
     with pytest.raises(RecordingError, match='do not fit one another.*one camera'):
         reconstruct(
-            changed(short, SLIDER, position=aside), mechanism, replace(OPTIONS, camera=CAMERA)
+            altered(short, SLIDER, position=aside), mechanism, replace(OPTIONS, camera=CAMERA)
         )
 
 
@@ -166,7 +146,7 @@ def test_topics_with_stamps_of_their_own_are_interpolated():
         for seed, topic, begin in ((2, seen.SLIDER, 0.0), (3, seen.CRANK, 0.3), (4, seen.TAG, 0.7))
     ]
     made = replace(parts[0], channels={k: c for r in parts for k, c in r.channels.items()})
-    made = changed(made, seen.TAG, slice(0, None, 8))
+    made = altered(made, seen.TAG, slice(0, None, 8))
     options = replace(seen.OPTIONS, markers=seen.LINES)
     found, notes = reconstruct(made, closed_loop.build(URDF, options, (0, 0, -9.81)), options)
     channel = found.channels[MOTION]
@@ -179,7 +159,6 @@ def test_topics_with_stamps_of_their_own_are_interpolated():
 
 def test_a_topic_stamped_late_contradicts_the_others(short, mechanism):
     """Its clock is trusted: 20 ms at half a metre per second are 10 mm."""
+    late = altered(short, SLIDER, stamp_ns=short.channels[SLIDER].stamp_ns + 20_300_000)
     with pytest.raises(RecordingError, match='do not fit one another|does not sit where'):
-        reconstruct(
-            changed(short, SLIDER, late=20.3e-3), mechanism, replace(OPTIONS, camera=CAMERA)
-        )
+        reconstruct(late, mechanism, replace(OPTIONS, camera=CAMERA))

@@ -2,44 +2,29 @@
 
 from dataclasses import replace
 
-import mujoco_mechanism
 import numpy as np
 import pytest
+from recordings import altered
 import simulated_rigs
+from simulated_rigs import CRANK, SLIDER
 import slider_crank_lagrangian as oracle
 
 from ros_inertial_id.errors import ConfigError, RecordingError
 from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.settings import options_class
-from ros_inertial_id.measurement.recording import Channel
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.rigs.closed_loop.motion import MOTION, reconstruct
 
 closed_loop = METHODS['closed_loop']
 
-URDF = mujoco_mechanism.description('slider_crank')
-MARKERS = (
-    '/markers/crank_pin rod_link',
-    '/markers/slider_pin slider_link',
-    '/markers/rod_tag rod_tag pose',
-)
-OPTIONS = options_class('closed_loop')(
-    closures=oracle.CLOSURES,
-    independent=('crank',),
-    start=oracle.START,
-    estimator='ordinary',
-    markers=MARKERS,
-    marker_noise=1e-4,
-    tag_noise=2e-3,
-    torques=('crank /crank/torque z',),
-)
+OPTIONS, URDF = simulated_rigs.CRANK_OPTIONS, simulated_rigs.CRANK_URDF
+MARKERS = OPTIONS.markers
 WITH_IMU = replace(OPTIONS, imus=('/rod/imu rod_imu',))
 
 
 @pytest.fixture(scope='module')
 def rig_recording():
     """Five seconds: 0.1 mm markers at 800 Hz, 1 % dropped, camera 5 ms and IMU 2 ms late."""
-    return simulated_rigs.slider_crank(URDF, 5.0)
+    return simulated_rigs.slider_crank(5.0)
 
 
 @pytest.fixture(scope='module')
@@ -55,21 +40,6 @@ def mechanism():
 @pytest.fixture(scope='module')
 def seen_model(rig_recording):
     return identify([rig_recording], OPTIONS, method='closed_loop').model
-
-
-def changed(recording, topic, **fields):
-    """Return the Recording with other fields of one channel."""
-    channel = recording.channels[topic]
-    stamps = fields.pop('stamp_ns', channel.stamp_ns).copy()
-    channel = Channel(
-        topic,
-        channel.type,
-        stamps,
-        stamps.copy(),
-        {k: np.array(v) for k, v in {**channel.fields, **fields}.items()},
-        channel.names,
-    )
-    return replace(recording, channels={**recording.channels, topic: channel})
 
 
 def four_errors(model):
@@ -122,21 +92,20 @@ def test_crank_angle_and_its_deviation_are_those_of_the_encoder(rig_recording, m
 
 def test_frames_with_exchanged_or_missing_markers_are_left_out(short_recording, mechanism):
     crank, slider = (
-        np.array(short_recording.channels[t].fields['position'])
-        for t in ('/markers/crank_pin', '/markers/slider_pin')
+        np.array(short_recording.channels[t].fields['position']) for t in (CRANK, SLIDER)
     )
     crank[200:230], slider[200:230] = slider[200:230].copy(), crank[200:230].copy()
     crank[400:420] = np.nan
     crank[600] += 0.05
-    broken = changed(
-        changed(short_recording, '/markers/crank_pin', position=crank),
-        '/markers/slider_pin',
+    broken = altered(
+        altered(short_recording, CRANK, position=crank),
+        SLIDER,
         position=slider,
     )
     good, _ = reconstruct(short_recording, mechanism, OPTIONS)
     seen, notes = reconstruct(broken, mechanism, OPTIONS)
-    assert notes['marker_outliers']['/markers/crank_pin'] == 31
-    assert notes['marker_outliers']['/markers/slider_pin'] == 30
+    assert notes['marker_outliers'][CRANK] == 31
+    assert notes['marker_outliers'][SLIDER] == 30
     z, as_good = (r.channels[MOTION].fields['position'][:, 0] for r in (seen, good))
     stamps, as_stamps = (r.channels[MOTION].stamp_ns for r in (seen, good))
     difference = z - np.interp(stamps, as_stamps, as_good)
@@ -144,13 +113,13 @@ def test_frames_with_exchanged_or_missing_markers_are_left_out(short_recording, 
 
 
 def test_exchanged_markers_are_named(short_recording):
-    swapped = ('/markers/slider_pin rod_link', '/markers/crank_pin slider_link', MARKERS[2])
+    swapped = (f'{SLIDER} rod_link', f'{CRANK} slider_link', MARKERS[2])
     with pytest.raises(RecordingError, match='crank_pin.*exchanged'):
         identify([short_recording], replace(OPTIONS, markers=swapped), method='closed_loop')
 
 
 def test_misplaced_marker_is_named(short_recording):
-    wrong = ('/markers/crank_pin rod_end', *MARKERS[1:])
+    wrong = (f'{CRANK} rod_end', *MARKERS[1:])
     with pytest.raises(RecordingError, match='crank_pin does not sit where'):
         identify([short_recording], replace(OPTIONS, markers=wrong), method='closed_loop')
 
@@ -165,7 +134,7 @@ def test_assembly_on_the_other_branch_is_said(short_recording):
 def test_imu_mounted_the_wrong_way_round_is_said(short_recording):
     imu = short_recording.channels['/rod/imu']
     turn = np.diag([-1.0, -1.0, 1.0])  # half a turn about the axis of rotation
-    wrong = changed(short_recording, '/rod/imu', **{k: v @ turn for k, v in imu.fields.items()})
+    wrong = altered(short_recording, '/rod/imu', **{k: v @ turn for k, v in imu.fields.items()})
     with pytest.raises(RecordingError, match='180 degrees off'):
         identify([wrong], WITH_IMU, method='closed_loop')
 
@@ -174,7 +143,7 @@ def test_reversed_torque_sensor_is_said(short_recording):
     torque = short_recording.channels['/crank/torque'].fields['torque']
     with pytest.raises(RecordingError, match='wrong sign'):
         identify(
-            [changed(short_recording, '/crank/torque', torque=-torque)],
+            [altered(short_recording, '/crank/torque', torque=-torque)],
             OPTIONS,
             method='closed_loop',
         )
@@ -182,7 +151,7 @@ def test_reversed_torque_sensor_is_said(short_recording):
 
 def test_clocks_too_far_apart_are_said(short_recording):
     stamps = short_recording.channels['/crank/torque'].stamp_ns + 80_000_000
-    late = changed(short_recording, '/crank/torque', stamp_ns=stamps)
+    late = altered(short_recording, '/crank/torque', stamp_ns=stamps)
     with pytest.raises(RecordingError, match='not on one clock'):
         identify([late], OPTIONS, method='closed_loop')
 
@@ -191,8 +160,8 @@ def test_clocks_too_far_apart_are_said(short_recording):
     'changes',
     [
         {'markers': ('/markers/nothing rod_link',)},
-        {'markers': ('/markers/crank_pin nowhere',)},
-        {'markers': ('/markers/crank_pin',)},
+        {'markers': (f'{CRANK} nowhere',)},
+        {'markers': (CRANK,)},
         {'camera': (0.0, 1.0)},
         {'imus': ('/rod/imu',)},
         {'torques': ('wheel /crank/torque z',)},

@@ -7,13 +7,14 @@ import mujoco_mechanism
 import numpy as np
 import pinocchio as pin
 import pytest
+from recordings import joint_states, of_rig
 import slider_crank_lagrangian as crank
+from tolerances import scores
 
 from ros_inertial_id.errors import RobotModelError
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.prepare.mounting import mounting_parameters, structural_base
 from ros_inertial_id.identification.settings import options_class
-from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.methods import METHODS
 
 SPEEDS = np.array([[1.0, 1.0], [2.0, -1.5]])  # of the motors (rows) by the joints
@@ -80,19 +81,13 @@ def recording(turns=0.0, seed=1):
         + COULOMB * np.sign(speed)
         + 0.02 * rng.standard_normal((len(t), 2))
     )
-    stamps = np.round(t * 1e9).astype(np.int64)
-    channel = Channel(
-        '/joint_states',
-        'sensor_msgs/msg/JointState',
-        stamps,
-        stamps.copy(),
-        {
-            'position': np.hstack([q, q @ SPEEDS.T]) + 1e-5 * rng.standard_normal((len(t), 4)),
-            'effort': np.hstack([np.full_like(q, np.nan), motors]),
-        },
+    states = joint_states(
         (*NAMES, 'left', 'right'),
+        t,
+        position=np.hstack([q, q @ SPEEDS.T]) + 1e-5 * rng.standard_normal((len(t), 4)),
+        effort=np.hstack([np.full_like(q, np.nan), motors]),
     )
-    return Recording({'/joint_states': channel}, URDF, 'upright', {'path': 'pinocchio'})
+    return of_rig(URDF, states, path='pinocchio')
 
 
 def options(**changes):
@@ -135,14 +130,7 @@ def test_a_motor_that_only_its_coupling_describes_has_friction_and_rotor(encoder
     }
     for k, values in enumerate(zip(VISCOUS, COULOMB, ROTORS), 3):  # behind the joints of the tree
         truth.update(zip((f'fv{k}', f'fc{k}', f'Ia{k}'), values))
-    z = np.array(
-        [
-            (e['value'] - sum(c * truth[n] for n, c in e['grouping'].items()))
-            / e['standard_error']
-            for e in model.base
-            if e['determined']
-        ]
-    )
+    z = np.array(list(scores(model.base, truth).values()))
     # Eleven correlated errors of one seed; ten seeds: see doc/describing_mechanisms.md.
     assert len(z) == model.statistics['rank'] == 11 and np.abs(z).max() < 3.5
 

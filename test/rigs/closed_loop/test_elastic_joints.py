@@ -3,6 +3,7 @@
 import elastic_arm
 import numpy as np
 import pytest
+from tolerances import scores
 
 from ros_inertial_id.errors import ConfigError
 from ros_inertial_id.identification.identify import identify
@@ -20,12 +21,7 @@ def options(lines=LINES):
 def test_stiffness_damping_rotors_and_friction_are_found_within_their_errors():
     model = identify([elastic_arm.recording(2, 10.0)], options(), method='closed_loop').model
     truth = elastic_arm.truth()
-    z = {
-        e['name']: (e['value'] - sum(c * truth[n] for n, c in e['grouping'].items()))
-        / e['standard_error']
-        for e in model.base
-        if e['determined']
-    }
+    z = scores(model.base, truth)
     # Six of the links, three of each motor, two of each spring, correlated, of one seed.
     assert len(z) == model.statistics['rank'] == 16
     assert np.abs(list(z.values())).max() < 3.5

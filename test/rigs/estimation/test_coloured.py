@@ -1,6 +1,7 @@
 """Standard errors under noise that grows with frequency: what they say is what happens."""
 
 import numpy as np
+import pytest
 from scipy.signal import butter, sosfiltfilt
 
 from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
@@ -54,3 +55,22 @@ def test_stated_errors_are_those_of_many_repetitions():
     assert np.all(stated > 0.85 * actual)
     # What size and correlation time alone would say is several times as much.
     assert np.all(stated < 0.6 * plain) and stated[1] < 2.2 * actual[1]
+
+
+@pytest.mark.parametrize('seed', range(5))
+def test_no_motion_has_a_negative_variance(seed):
+    """
+    The autocovariance is cut off; the taper keeps its spectrum that of a noise, which is >= 0.
+
+    A spectrum below zero at the frequency of a motion would give its size a negative variance.
+    """
+    residuals = Residuals()
+    noise = _noise(np.random.default_rng(seed))
+    residuals.add(_block(np.zeros((SAMPLES, 2)), noise), {'x': np.zeros(SAMPLES)})
+    gamma = tapered_autocovariances(residuals)['x']
+    middle = len(gamma) // 2
+    assert gamma[middle] == pytest.approx(noise.var(), rel=0.01)  # of a mean near zero
+    lags = np.arange(-middle, middle + 1)
+    waves = np.cos(np.outer(np.linspace(0.0, np.pi, 500), lags))
+    spectrum = waves @ gamma
+    assert spectrum.min() > -1e-9 * spectrum.max()

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from recordings import channel_of, EPOCH_NS, recording_of, stamps_of
 from scipy.spatial.transform import Rotation
 
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.measurement import signals
-from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.rigs.measurement.body_state import (
     choose_pose_cutoff,
     continuous,
@@ -165,17 +165,15 @@ def test_cutoff_lies_between_motion_and_noise():
 def test_cluster_that_is_lost_cuts_the_clock():
     _, _, x = _markers(np.random.default_rng(5))
     x[500:700] = np.nan
-    stamp = np.round(T * 1e9).astype(np.int64) + 10**18
-    channel = Channel(
+    markers = channel_of(
         '/markers',
         'visualization_msgs/msg/MarkerArray',
-        stamp,
-        stamp.copy(),
+        stamps_of(T, EPOCH_NS),
         {'position': x},
-        names=LABELS,
+        LABELS,
     )
     source = BodySource('body', 'markers', 'markers', layout=dict(zip(LABELS, LAYOUT)))
-    recording = Recording({'/markers': channel})
+    recording = recording_of(markers)
     series = read_pose(recording, source, recording.origin_ns())
     clock = common_clock([series], recording.origin_ns())
     ((start, end),) = gaps_between(clock)

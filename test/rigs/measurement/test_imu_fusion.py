@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from recordings import channel_of, EPOCH_NS, recording_of, stamps_of
 from scipy.spatial.transform import Rotation
 
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.measurement import signals
-from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.rigs.measurement.body_state import on_clock, state_of_pose
 from ros_inertial_id.rigs.measurement.fused_body import fuse_body
 from ros_inertial_id.rigs.measurement.sources import BodySource, read_pose
@@ -60,29 +60,24 @@ def _recording(seed=0, noise=(3e-4, 2e-3, 0.02), place=PLACE, turn=TURN, until=1
     R, omega, alpha, acc = _motion(at)
     force = acc + np.cross(alpha, place) + np.cross(omega, np.cross(omega, place))
     gyro, force = turn.inv().apply(omega) + GYRO_BIAS, turn.inv().apply(force) + FORCE_BIAS
-    channels = {}
-    for topic, kind, stamps, fields, names in (
-        (
+    return recording_of(
+        channel_of(
             '/markers',
             'visualization_msgs/msg/MarkerArray',
-            t,
+            stamps_of(t, EPOCH_NS),
             {'position': seen + noise[0] * rng.standard_normal(seen.shape)},
-            tuple(LAYOUT),
+            LAYOUT,
         ),
-        (
+        channel_of(
             '/imu',
             'sensor_msgs/msg/Imu',
-            at + DELAY,
+            stamps_of(at + DELAY, EPOCH_NS),
             {
                 'angular_velocity': gyro + noise[1] * rng.standard_normal(gyro.shape),
                 'linear_acceleration': force + noise[2] * rng.standard_normal(gyro.shape),
             },
-            (),
         ),
-    ):
-        stamp = np.round(stamps * 1e9).astype(np.int64) + 10**18
-        channels[topic] = Channel(topic, kind, stamp, stamp.copy(), fields, names)
-    return Recording(channels, '')
+    )
 
 
 def _source(position=PLACE, turn=TURN):

@@ -6,9 +6,11 @@ import pathlib
 import cylinder_chain as chain
 import numpy as np
 import pytest
+from recordings import channel_of, of_rig, stamps_of
 from scipy.spatial.transform import Rotation
 import simulated_rigs
 from three_bodies import CHAIN
+from tolerances import scores_of
 import yaml
 
 import ros_inertial_id as rid
@@ -19,7 +21,7 @@ from ros_inertial_id.estimation.r_factors import RFactors
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.bags.log import read_log
-from ros_inertial_id.measurement.recording import Channel, Recording
+from ros_inertial_id.measurement.recording import Recording
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.rigs.bodies.joints import random_bodies
 from ros_inertial_id.rigs.bodies.observation import BodiesState
@@ -308,7 +310,7 @@ def _recorded_body(seed, pi, attitude, sensor=Rotation.identity(), rates=()):
     torque = np.cross(pi[1:4], acc) + alpha @ inertia + np.cross(omega, omega @ inertia)
     force, torque = sensor.inv().apply(force), sensor.inv().apply(torque)
     quaternion = (R * Rotation.from_rotvec(2e-3 * rng.standard_normal((len(t), 3)))).as_quat()
-    stamps, noise = np.round(t * 1e9).astype(np.int64), rng.standard_normal((6, len(t), 3))
+    stamps, noise = stamps_of(t), rng.standard_normal((6, len(t), 3))
     made = [
         ('/p', 'PoseStamped', {'position': p + 3e-4 * noise[0], 'orientation_xyzw': quaternion}),
         (
@@ -325,14 +327,12 @@ def _recorded_body(seed, pi, attitude, sensor=Rotation.identity(), rates=()):
             ('/a', 'AccelStamped', {'linear_acceleration': acc, 'angular_acceleration': alpha}),
         ]
     more = ', twist: /v, accel: /a' * bool(rates)
-    return Recording(
-        {
-            topic: Channel(topic, f'geometry_msgs/msg/{kind}', stamps, stamps.copy(), fields, ())
-            for topic, kind, fields in made
-        },
+    return of_rig(
         f'bodies: {{b: {{pose: /p{more}}}}}\nwrenches: {{/w: {{acts_on: b}}}}',
-        'upright',
-        {'path': 'by hand'},
+        *(
+            channel_of(topic, f'geometry_msgs/msg/{kind}', stamps, fields)
+            for topic, kind, fields in made
+        ),
     )
 
 
@@ -346,7 +346,7 @@ def test_noise_of_recorded_accelerations_does_not_shrink_what_they_multiply():
     """Least squares alone is off by up to ten standard errors."""
     made = _recorded_body(0, BODY, _about_all, rates=(0.025, 0.25, 1.0))
     model = identify([made], OPTIONS, method='rigid_body').model
-    z = [(e['value'] - true) / e['standard_error'] for e, true in zip(model.base, BODY)]
+    z = scores_of(model.base, dict(zip((e['name'] for e in model.base), BODY)))
     assert len(z) == 10 and np.abs(z).max() < 3.5
 
 
@@ -369,7 +369,7 @@ def test_a_turned_sensor_is_found_and_taken_into_account(degrees):
     found, true = (Rotation.from_rotvec(x, degrees=True) for x in (note['turn_deg'], turn))
     away = (found * true.inv()).as_rotvec(degrees=True)
     assert (np.abs(away) < 4 * error).all() and (error < 0.1).all()
-    z = [(e['value'] - true) / e['standard_error'] for e, true in zip(model.base, BODY)]
+    z = scores_of(model.base, dict(zip((e['name'] for e in model.base), BODY)))
     assert len(z) == 10 and np.abs(z).max() < 3.5  # 8.2 where nobody looks for the turn
 
 
