@@ -13,7 +13,7 @@ from ...options import yaml_content
 
 BODIES = ('links', 'bodies')  # of a platform, of rigid_body
 MOTIONS = ('pose', 'markers', 'imu')
-LARGEST = 1e12  # of numbers in SI units: no stiffness and no inertia of a rig is beyond
+LARGEST_NUMBER = 1e12  # of numbers in SI units: no stiffness and no inertia of a rig is beyond
 
 
 def read_description(text: str, known: Sequence[str]) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def vector(value: Any, what: str, size: int = 3, nan: bool = False) -> np.ndarra
     value : list of ``size`` numbers; what : they are, for the message; nan : may be among them
     """
     out = _numbers(value)
-    if out.shape != (size,) or not ((np.abs(out) < LARGEST) | (np.isnan(out) & nan)).all():
+    if out.shape != (size,) or not ((np.abs(out) < LARGEST_NUMBER) | (np.isnan(out) & nan)).all():
         raise ConfigError(what, expected=f'{size} numbers', found=repr(value))
     return out
 
@@ -116,7 +116,7 @@ def matrix(value: Any, what: str) -> np.ndarray:
     out = np.diag(out) if out.shape == (6,) else out
     if (
         out.shape != (6, 6)
-        or not (np.abs(out) < LARGEST).all()
+        or not (np.abs(out) < LARGEST_NUMBER).all()
         or not np.allclose(out, out.T, rtol=1e-6, atol=1e-9 * np.abs(out).max())
     ):
         raise ConfigError(

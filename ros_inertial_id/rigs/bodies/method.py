@@ -28,16 +28,16 @@ from ...methods.capabilities import DescribesRobots
 from ...methods.contract import Method, OptionsT, RobotT, StateT
 from ...options import option
 
-STRETCHES = 16  # left out one by one
-SURE = 5.0  # standard errors of a number of a hypothesis
+JACKKNIFE_STRETCHES = 16  # left out one by one
+HYPOTHESIS_SURE = 5.0  # standard errors of a number of a hypothesis
 EXPLAINS = 0.05  # share of the squared residual that a hypothesis must take at least
 SIMPLER = 1.03  # times the residual left for every number that a hypothesis has
-ALIKE = 1.3  # times the residual that the best leaves: as likely
-SAME = 1e-6  # by which two differ that are one by the kinematics: rounding
+AS_LIKELY = 1.3  # times the residual that the best leaves: as likely
+ONE_BY_KINEMATICS = 1e-6  # by which two differ that are one by the kinematics: rounding
 EXCESS = 1.5  # times the residual that the noise of the channels makes: there is more than that
-MATTERS = 0.05  # of the largest measured of its unit: less residual is no reason against a rig
-DIGITS = 1e-6  # of the measured: no channel has more of them
-MOST = 8192  # rows of each kind at most
+RESIDUAL_MATTERS = 0.05  # of the largest measured of its unit: a smaller residual is no matter
+CHANNEL_DIGITS = 1e-6  # of the measured: no channel has more of them
+MOST_ROWS = 8192  # rows of each kind at most
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def doubts_of(
         own = slice(more.shape[2] - rows.shape[2])
         errors = standard_errors(others[:, own])
         share = 1.0 - ((_residual(more, found) / sd) ** 2).sum() / ((left / sd) ** 2).sum()
-        sure = np.abs(found[own]) > SURE * np.hypot(errors, hypothesis.known)
+        sure = np.abs(found[own]) > HYPOTHESIS_SURE * np.hypot(errors, hypothesis.known)
         tested.append((found[own], errors, sure, float(share), hypothesis))
     return (
         likeliest(tested, 'the residual of all rows with and without it')
@@ -201,12 +201,14 @@ def likeliest(
     likely.sort(key=lambda entry: entry[0])
     left, share, _, best = likely[0]
     same = [
-        words for near, _, words, h in likely if h.name == best.name and near < (1.0 + SAME) * left
+        words
+        for near, _, words, h in likely
+        if h.name == best.name and near < (1.0 + ONE_BY_KINEMATICS) * left
     ]
     alike = {
         h.name: words
         for near, _, words, h in reversed(likely)
-        if h.name != best.name and near < ALIKE * left
+        if h.name != best.name and near < AS_LIKELY * left
     }
     return [
         doubt(
@@ -222,7 +224,7 @@ def likeliest(
 def _too_heavy(parameters, solved, heaviest):
     """Return the doubt about a mass beyond any by least squares, which noise makes less of."""
     x, without = solved
-    least = x - SURE * standard_errors(without)
+    least = x - HYPOTHESIS_SURE * standard_errors(without)
     mass, name = max(
         ((m, p.name) for m, p in zip(least, parameters) if p.unit == 'kg'), default=(0.0, '')
     )
@@ -251,8 +253,8 @@ def _beyond_noise(summary, groups, y, sd, noise):
     }
     # What the filter cuts of products of motions is no noise, and little.
     ratio = np.where(
-        sd > MATTERS * np.array([varies[g.unit] for g in groups]),
-        sd / np.hypot(noise, DIGITS * np.sqrt((y**2).mean(0)) + 1e-12),
+        sd > RESIDUAL_MATTERS * np.array([varies[g.unit] for g in groups]),
+        sd / np.hypot(noise, CHANNEL_DIGITS * np.sqrt((y**2).mean(0)) + 1e-12),
         0.0,
     )
     worst = int(ratio.argmax())
@@ -272,10 +274,10 @@ def _beyond_noise(summary, groups, y, sd, noise):
 
 
 class _Thinned:
-    """All states of an observation, and those with more noise, MOST samples at most."""
+    """All states of an observation, and those with more noise, MOST_ROWS samples at most."""
 
     def __init__(self, observation):
-        every = slice(None, None, 1 + observation.samples(training=True) // MOST)
+        every = slice(None, None, 1 + observation.samples(training=True) // MOST_ROWS)
         self.all = [state.rows(every) for state in observation.states(training=True)]
         self._pairs = [
             (state.rows(every), noisy.rows(every), times)
@@ -301,9 +303,9 @@ def _solved(rows, changes, sd):
         part = (part / size).reshape(-1, len(size))
         return part[:, :-1].T @ part
 
-    noise = gram(changes) / STRETCHES
+    noise = gram(changes) / JACKKNIFE_STRETCHES
     return left_out(
-        [gram(part) - noise for part in np.array_split(rows, STRETCHES)],
+        [gram(part) - noise for part in np.array_split(rows, JACKKNIFE_STRETCHES)],
         lambda sums: solved_sums(sums) / size[:-1],
     )
 

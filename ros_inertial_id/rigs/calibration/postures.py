@@ -40,7 +40,7 @@ from ...measurement.recording import Recording
 from ...options import yaml_content
 
 MOMENTS = ('Ixx', 'Iyy', 'Izz')
-ZERO = 1e-12  # what rounding leaves of a direction that has no such component
+ROUNDED_ZERO = 1e-12  # what rounding leaves of a direction that has no such component
 _UNIT = np.array([pseudo_inertia(row) for row in np.eye(10)])
 suspended_platform = SuspendedPlatform()
 
@@ -84,12 +84,16 @@ class PostureResult:
         N[base.dependent, np.arange(N.shape[1])] = 1.0
         N[base.independent] = -base.X
         moments = [k for k, name in enumerate(names) if name[:3] in MOMENTS]
-        through = np.flatnonzero((np.abs(N[moments]) > ZERO).any(0))
+        through = np.flatnonzero((np.abs(N[moments]) > ROUNDED_ZERO).any(0))
         if len(through) != 1 or self.estimate.rank < len(base):
             return {}
         move, start = N[:, through[0]], base.expand(self.estimate.params, np.zeros(len(names)))
-        low = max((-start[i] / move[i] for i in moments if move[i] > ZERO), default=-np.inf)
-        high = min((-start[i] / move[i] for i in moments if move[i] < -ZERO), default=np.inf)
+        low = max(
+            (-start[i] / move[i] for i in moments if move[i] > ROUNDED_ZERO), default=-np.inf
+        )
+        high = min(
+            (-start[i] / move[i] for i in moments if move[i] < -ROUNDED_ZERO), default=np.inf
+        )
         if low >= high:
             raise EstimationError(
                 'no positive moments of inertia explain the data',
@@ -99,7 +103,7 @@ class PostureResult:
         return {
             names[i]: (float(ends[i, 0]), float(ends[i, 1]))
             for i in moments
-            if abs(move[i]) > ZERO
+            if abs(move[i]) > ROUNDED_ZERO
         }
 
 

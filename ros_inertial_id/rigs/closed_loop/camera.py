@@ -15,18 +15,17 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .marker_fit import MarkerFit
-from .registration import registered
+from .registration import registered, SAME_POSE
 from ..dynamics.mechanism import Mechanism
 from ..measurement.markers import common_frames, Frames, Marker
 from ...errors import ConfigError, RecordingError
 
 FEW, MANY = 120, 5000  # frames by which the pose is sought, and found: more add no precision
-ROUNDS = 25
-SETTLED = 1e-3  # standard errors: a smaller step does not matter
-SURE = 0.05  # standard error of a direction, share of the reach: above it is not determined
-WRONG = 4.0  # standard deviations: the median of a marker that fits nowhere
-ALIKE = 1.2  # ratio of mean losses below which two poses fit alike
-TURNED = 0.2  # [rad] between poses that are two
+CAMERA_ROUNDS = 25
+CAMERA_SETTLED = 1e-3  # standard errors: a smaller step does not matter
+DIRECTION_SURE = 0.05  # standard error, share of the reach, of a direction that is determined
+FITS_NOWHERE = 4.0  # standard deviations: the median of a marker that fits nowhere
+POSES_FIT_ALIKE = 1.2  # ratio of mean losses below which two poses fit alike
 NUMBERS = 'turn about x', 'turn about y', 'turn about z', 'x', 'y', 'z'
 
 
@@ -129,7 +128,7 @@ def _found(fit, camera):
     seen, rows, noise = fit.frames, np.arange(len(fit.frames.t)), fit.noise
     fit.frames, scale = camera.placed(seen), 1.0
     q = fit.search(rows)[1]
-    for _ in range(ROUNDS):
+    for _ in range(CAMERA_ROUNDS):
         off = float(np.nanmedian(np.abs(fit.residuals(rows, q)))) * scale / 0.6745
         scale = max(1.0, off)
         fit.noise = noise[0] * scale, noise[1] * scale
@@ -137,7 +136,7 @@ def _found(fit, camera):
         change, error, loose = _step(fit, rows, q, camera, seen)
         camera = camera.moved(change)
         fit.frames = camera.placed(seen)
-        if scale == 1.0 and (np.abs(change) <= SETTLED * error).all():
+        if scale == 1.0 and (np.abs(change) <= CAMERA_SETTLED * error).all():
             break
     fit.noise = noise
     misfit = float(np.nanmax(np.nanmedian(fit.misfit(q), axis=0)))
@@ -164,7 +163,7 @@ def _step(fit, rows, q, camera, seen):
     reach = fit.robot.reach()
     scaled = np.repeat([1.0 / reach, 1.0], 3)  # a turn in metres
     values, vectors = np.linalg.eigh(S * np.outer(scaled, scaled))
-    sure = values * (SURE * reach) ** 2 > 1.0
+    sure = values * (DIRECTION_SURE * reach) ** 2 > 1.0
     half = (scaled[:, None] * vectors)[:, sure] / np.sqrt(values[sure])
     open_ = np.abs(vectors[:, ~sure]).max(1, initial=0.0) > 0.1
     return (
@@ -176,7 +175,7 @@ def _step(fit, rows, q, camera, seen):
 
 def _check(first, others):
     """Raise RecordingError where the best FoundCamera fits nowhere, or is not the only one."""
-    if first.misfit > WRONG:
+    if first.misfit > FITS_NOWHERE:
         raise RecordingError(
             'the markers fit the mechanism from no place of the camera',
             do='check their links '
@@ -191,7 +190,7 @@ def _check(first, others):
         )
     for other in others:
         turn = Rotation.from_matrix(first.camera.rotation @ other.camera.rotation.T)
-        if other.loss < ALIKE * first.loss and turn.magnitude() > TURNED:
+        if other.loss < POSES_FIT_ALIKE * first.loss and turn.magnitude() > SAME_POSE:
             raise RecordingError(
                 'the markers fit two places of the camera alike',
                 do='give camera: roughly, or the orientation of a tag (pose)',

@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 
 from .state import MechanismState
-from ..bodies.method import Hypothesis, likeliest, SURE
+from ..bodies.method import Hypothesis, HYPOTHESIS_SURE, JACKKNIFE_STRETCHES, likeliest
 from ..dynamics.force_elements import SPRING
 from ..dynamics.mechanism import Mechanism
 from ...dynamics.friction import LAWS
 from ...estimation.least_squares import left_out, solved_sums, standard_errors
 
-STRETCHES = 16  # left out one by one
 UNNOTICED = 0.004  # of a torque: five times as much is the least that is said
-SLOW = 0.05  # of a joint's RMS speed: the sign of the speed changes over it
+SIGN_WIDTH = 0.05  # of a joint's RMS speed: the sign of the speed changes over it
 OFF, FRICTION = 'gain of a motor', 'friction left out'
 
 
@@ -51,7 +50,7 @@ def doubts_of(
         rows = np.column_stack([beside / size, residual]).reshape(len(robot), len(state.t), -1)
         grams = [
             np.einsum('kni,knj->ij', part, part)
-            for part in np.array_split(rows, STRETCHES, axis=1)
+            for part in np.array_split(rows, JACKKNIFE_STRETCHES, axis=1)
         ]
         numbers, without = left_out(grams, lambda sums: solved_sums(sums[:-1]))
         share = 1.0 - float(np.sum((residual - beside / size @ numbers) ** 2)) / total
@@ -68,7 +67,9 @@ def doubts_of(
             if hypothesis.name == OFF
             else np.abs(numbers) * (_rms(columns, robot).T / _rms(force, robot)).max(1)
         )
-        sure = (np.abs(numbers) > SURE * errors) & (shares > SURE * hypothesis.known)
+        sure = (np.abs(numbers) > HYPOTHESIS_SURE * errors) & (
+            shares > HYPOTHESIS_SURE * hypothesis.known
+        )
         if hypothesis.name != FRICTION or (numbers >= 0.0)[sure].all():  # it never drives
             found.append((numbers, errors, sure, share, hypothesis))
     return likeliest(found, 'the residual with and without it')
@@ -106,7 +107,7 @@ def _gains(robot: Mechanism) -> Iterator[Hypothesis[MechanismState]]:
 def _frictions(robot: Mechanism, state: MechanismState) -> Iterator[Hypothesis[MechanismState]]:
     for j in _without(robot, [name for name, law in LAWS.items() if law.brakes]):
         name, slides = robot.joint_names[j], robot.prismatic[j]
-        width = SLOW * float(np.sqrt(np.mean(state.v[:, j] ** 2))) + 1e-12
+        width = SIGN_WIDTH * float(np.sqrt(np.mean(state.v[:, j] ** 2))) + 1e-12
 
         def columns(state, y, values, j=j, width=width):
             v = state.v[:, j]

@@ -18,8 +18,8 @@ from ..dynamics.mechanism import NEARLY
 from ...dynamics.body_motion import body_motions, frame_of, twists
 
 LIBRARY = 400  # random configurations per independent coordinate
-ROUNDS = 15  # Gauss-Newton steps; from the library a handful is enough
-SETTLED = 0.1  # standard deviations: of a smaller step, taken, hardly anything is left
+GAUSS_NEWTON_STEPS = 15  # Gauss-Newton steps; from the library a handful is enough
+STEP_SETTLED = 0.1  # standard deviations: of a smaller step, taken, hardly anything is left
 STARTS, FEW = 12, 10  # postures, and frames of one set of markers, that show what is left open
 OUTLIER = 6.0  # standard deviations
 LARGEST_STEP = 0.2  # [rad], or share of the reach [m]
@@ -199,7 +199,7 @@ class MarkerFit:
         start, q, open_ = q, q.copy(), np.zeros(len(rows))
         covariance = np.zeros((len(rows), len(robot), len(robot)))
         active = np.arange(len(rows))
-        for _ in range(ROUNDS):
+        for _ in range(GAUSS_NEWTON_STEPS):
             R, open_[active], closing = robot.closing(q[active])
             A, g = self._linearised(
                 rows[active], q[active], R, None if kept is None else kept[active]
@@ -207,7 +207,7 @@ class MarkerFit:
             covariance[active] = inverse = _covariance(A)
             dz = np.clip((inverse @ g[:, :, None])[:, :, 0], -self.step, self.step)
             q[active] += np.einsum('bnk,bk->bn', R, dz) + closing
-            small = SETTLED * np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
+            small = STEP_SETTLED * np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
             active = active[(np.abs(dz) > small).any(1) | (open_[active] > NEARLY)]
             if not active.size:
                 break

@@ -17,7 +17,7 @@ from ..dynamics.mechanism import Mechanism
 from ..measurement.markers import Frames
 from ...errors import RecordingError
 
-WRONG = 10.0  # times its noise: a marker that does not sit where it is said to
+MISPLACED = 10.0  # times its noise: a marker that does not sit where it is said to
 TOO_FEW = 0.5  # share of frames that must be usable
 APART = 4.0  # times its noise: markers that contradict one another
 ASTRAY = 3 * OUTLIER  # usual distances from the middle of its neighbours
@@ -92,7 +92,7 @@ def _explain_misfit(fit, q):
     if np.nanmax(typical) < APART:
         return
     found = ', '.join(f'{n} {x * fit.noise[0]:.4f} m' for n, x in zip(names, typical))
-    if np.nanmax(typical) < WRONG:
+    if np.nanmax(typical) < MISPLACED:
         raise RecordingError(
             'the markers do not fit one another',
             expected='most readings within marker_noise '
@@ -106,7 +106,7 @@ def _explain_misfit(fit, q):
         pair: fit.misfit_exchanged(*pair, rows) for pair in combinations(range(len(names)), 2)
     }
     noise = fit.noise[0]
-    if exchanged and min(exchanged.values()) < WRONG:
+    if exchanged and min(exchanged.values()) < MISPLACED:
         a, b = min(exchanged, key=exchanged.__getitem__)
         raise RecordingError(
             f'markers {names[a]} and {names[b]} are exchanged',

@@ -11,6 +11,7 @@ from typing import Iterator, Sequence
 
 import numpy as np
 
+from .known import links_as_described, read_known
 from .live import LiveMechanism
 from .motion import MotionOptions, reconstruct, topics
 from .noise import noise_errors, noisy_states
@@ -18,11 +19,9 @@ from .state import (
     all_parameters,
     close,
     equations,
-    links_as_described,
     MechanismState,
     Observation,
     projected_energy_rows,
-    read_known,
 )
 from .tuning import Trial
 from ..dynamics.assembly import mechanism_from_options

@@ -21,8 +21,8 @@ from ...measurement.sampling import convolve_inside
 
 DRAWS = 64  # the variance of an error is known to a fifth
 LOOKED = 16384  # samples looked at; more only repeat it
-MOVED = 10000  # samples that are moved by noise, for its share of the excitation ...
-LEAST = 500  # ... along every axis at least
+MOVED_SAMPLES = 10000  # samples that are moved by noise, for its share of the excitation ...
+MOVED_PER_AXIS = 500  # ... along every axis at least
 STEPS = 1e-6, 1e-4, 1e-2  # of z [rad, m], zdot, zddot for differences
 
 
@@ -74,7 +74,7 @@ def noisy_states(
         return
     each = np.diag(_deviation(joints))
     moves = np.concatenate([np.multiply.outer(axis, each) for axis in _axes(joints).T], axis=1)
-    wanted = max(LEAST, MOVED // moves.shape[1])
+    wanted = max(MOVED_PER_AXIS, MOVED_SAMPLES // moves.shape[1])
     thin = slice(None, None, max(1, observation.samples(training=True) // wanted))
     for whole in observation.states(training=True):
         state = whole.rows(thin)

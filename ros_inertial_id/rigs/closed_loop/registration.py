@@ -15,9 +15,9 @@ from ..measurement.markers import Frames
 from ...dynamics.body_motion import body_motions, frame_of
 
 STARTS = 64  # random rotations: the nearest is about half a radian from the truth
-ROUNDS = 20  # of matching and registration
+REGISTRATION_ROUNDS = 20  # of matching and registration
 BEST = 6  # poses returned
-TURNED = 0.2  # [rad] poses closer together are one
+SAME_POSE = 0.2  # [rad] poses closer together are one
 
 
 def registered(
@@ -55,7 +55,7 @@ def registered(
     )
     kept: list[tuple[np.ndarray, np.ndarray]] = []
     for _, R, p in results:
-        if all(Rotation.from_matrix(R @ other.T).magnitude() > TURNED for other, _ in kept):
+        if all(Rotation.from_matrix(R @ other.T).magnitude() > SAME_POSE for other, _ in kept):
             kept.append((R, p))
     return kept[:BEST]
 
@@ -69,11 +69,11 @@ def _points(positions, rotations, tags, arm):
 
 
 def _closest(R, seen, weight, targets):
-    """Return (mean square [m^2], R, p) after ROUNDS from a rotation R (3, 3)."""
+    """Return (mean square [m^2], R, p) after REGISTRATION_ROUNDS from a rotation R (3, 3)."""
     flat, squares = targets.reshape(len(targets), -1), (targets**2).sum(-1).T
     middle = np.einsum('fm,fmi->i', weight, seen) / weight.sum()
     p = targets.mean((0, 1)) - R @ middle
-    for _ in range(ROUNDS):
+    for _ in range(REGISTRATION_ROUNDS):
         # |x - y|^2 of all frames and configurations, less |x|^2 which is the same for all.
         placed = (seen @ R.T + p) * weight[:, :, None]
         nearest = targets[

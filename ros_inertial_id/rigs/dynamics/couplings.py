@@ -6,6 +6,7 @@ turns as often as it likes.  Where it is the independent coordinate, the mechani
 with a radian of it: a screw of 1 mm lead makes 6283 of them to the metre.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -61,24 +62,24 @@ def followers(
 
     A Follower is in no loop and in no coupling but those that are solved after its own.
     """
-    looped, out = in_loops(robot, closures), []
-    left = [c for c in closures if isinstance(c, Coupling)]
-    found = True
-    while found:
-        found = False
-        for coupling in left:
-            others = [j for c in left if c is not coupling for j in members(c)]
-            free = [
-                j
-                for j in members(coupling)
-                if j in dependent and not looped[j] and j not in others
-            ]
-            if free:
-                out.append(solved(coupling, free[0], len(robot)))
-                left.remove(coupling)
-                found = True
-                break
-    return tuple(out[::-1]), [j for c in left for j in members(c)]
+    free = set(dependent) - set(np.flatnonzero(in_loops(robot, closures)))
+    unsolved = [c for c in closures if isinstance(c, Coupling)]
+    solutions: list[Follower] = []  # the last is solved first: others follow from it
+    while (found := _solvable(unsolved, free)) is not None:
+        coupling, joint = found
+        solutions.append(solved(coupling, joint, len(robot)))
+        unsolved.remove(coupling)
+    return tuple(reversed(solutions)), [j for c in unsolved for j in members(c)]
+
+
+def _solvable(couplings, free):
+    """Return the first Coupling with a joint among ``free`` and in no other, and it, or None."""
+    shared = Counter(j for c in couplings for j in set(members(c)))
+    for coupling in couplings:
+        for joint in members(coupling):
+            if joint in free and shared[joint] == 1:
+                return coupling, joint
+    return None
 
 
 def gearing(
@@ -101,9 +102,12 @@ def gearing(
             coupled[list(members(closure))] = True
     unit = np.where(robot.prismatic, size, 1.0)
     for k, i in enumerate(independent):
+        if looped[i] or not coupled[i]:
+            continue
         moved = coupled & (np.abs(R[:, k]) > 0.0)
         moved[i] = False
-        if coupled[i] and not looped[i] and moved.any():
-            moved = moved & looped if (moved & looped).any() else moved
+        if (moved & looped).any():
+            moved = moved & looped
+        if moved.any():
             out[k] = max(1.0, np.min(unit[moved] / np.abs(R[moved, k])) / unit[i])
     return out

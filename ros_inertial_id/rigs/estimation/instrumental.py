@@ -22,10 +22,10 @@ from ...estimation.estimators import Estimate, finish, group_standard_deviation,
 from ...estimation.least_squares import pseudo_inverse
 from ...estimation.residuals import Residuals, residuals_of
 
-FLOOR = 1e-9  # of the eigenvalues of a correlation: below it there is rounding
+EIGENVALUE_FLOOR = 1e-9  # of the eigenvalues of a correlation: below it there is rounding
 # Times the correlation time: where the autocovariance is taken to have ended.  Longer tells the
 # spectrum finer, so that errors beside the noise (a filter's on a fast foot) come to stand alone.
-REACH = 8.0
+CORRELATION_TIMES = 8.0
 Pairs = Iterable[tuple[RegressorBlock, RegressorBlock]]  # of the data, and of the instruments
 
 
@@ -114,7 +114,7 @@ def tapered_autocovariances(residuals: Residuals) -> dict[str, np.ndarray]:
 
     times, out = residuals.correlation(), {}
     for name, (total, pairs) in residuals.covariances.items():
-        L = int(min(REACH * times[name], len(total) - 1))
+        L = int(min(CORRELATION_TIMES * times[name], len(total) - 1))
         # Over all pairs at lag zero, and with this window, it is one of a spectrum >= 0.
         half = total[: L + 1] / pairs[0] * parzen(2 * L + 3)[L + 1 : -1]
         out[name] = np.concatenate([half[:0:-1], half])
@@ -158,4 +158,4 @@ def whiten(covariance: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """
     size = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
     w, V = np.linalg.eigh(covariance / size / size[:, None])
-    return (V / np.sqrt(np.maximum(w, FLOOR * w[-1]))).T @ (rows / size[:, None])
+    return (V / np.sqrt(np.maximum(w, EIGENVALUE_FLOOR * w[-1]))).T @ (rows / size[:, None])

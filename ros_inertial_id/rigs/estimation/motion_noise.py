@@ -32,9 +32,9 @@ from ...estimation.estimators import (
 )
 from ...estimation.residuals import add_lags, autocovariances, correlation_time, Residuals
 
-LEAST = 0.02  # share of the residual's variance that is left to the torque at least
+LEAST_TORQUE_SHARE = 0.02  # share of the residual's variance that is left to the torque at least
 LOST = 0.5  # of the prior standard deviation
-SHARE = 0.5  # of the information in a direction: with more noise than that it has no number
+NOISE_SHARE = 0.5  # of the information in a direction: with more noise than that it has no number
 
 
 @dataclass(frozen=True)
@@ -137,9 +137,9 @@ def _shares(residuals, covariances):
         padded = np.pad(own, (0, max(0, len(whole) - len(own))))
         remaining = whole - padded[: len(whole)]
         share = float(remaining[0] / whole[0])
-        if share > LEAST:
+        if share > LEAST_TORQUE_SHARE:
             share *= correlation_time(remaining)
-        out[name] = min(1.0, max(share, LEAST) / whole_time[name])
+        out[name] = min(1.0, max(share, LEAST_TORQUE_SHARE) / whole_time[name])
     return out
 
 
@@ -167,7 +167,7 @@ def without_noise(data: Any, problem: Problem, estimate: Estimate) -> Estimate:
         estimate = _made_good(
             problem, estimate, scales, (information + tiny, prior), (shares, directions)
         )
-    noisy = directions[:, shares > SHARE] * scales[:, None]
+    noisy = directions[:, shares > NOISE_SHARE] * scales[:, None]
     if not noisy.size:
         return estimate
     prior_sd = base.prior_sd
@@ -192,7 +192,7 @@ def _made_good(problem, estimate, scales, rows, noise):
     """
     information, prior = rows
     shares, directions = noise
-    part = np.where(shares > SHARE, 0.0, shares)
+    part = np.where(shares > NOISE_SHARE, 0.0, shares)
     dual = information @ directions  # inverse of the directions, transposed
     whole = information + prior.T @ prior
     move = scales[:, None] * np.linalg.solve(whole - (dual * part) @ dual.T, whole) / scales

@@ -25,7 +25,7 @@ from ...measurement.recording import Recording
 TURNED = np.radians(15.0)  # a mounting further off than that is a mistake
 MENDED = 0.7  # share of the misfit that another mounting must leave at most
 STRANGE = 0.5  # share of the turning that an IMU on this body cannot miss
-FEWEST = 10  # readings while the motion is seen
+FEWEST_READINGS = 10  # readings while the motion is seen
 ROTATION, GYRO, FORCE, SHIFT = slice(0, 3), slice(3, 6), slice(6, 9), slice(9, 12)
 SCALE, LATE = slice(12, 18), 18
 NUMBERS = 19
@@ -100,7 +100,7 @@ def imu_on(
     t = imu.t - late
     seen = [(t >= x[0]) & (t <= x[-1]) for x in times]
     read = np.concatenate([values[x] for x in seen])
-    if len(read) < FEWEST:
+    if len(read) < FEWEST_READINGS:
         raise RecordingError(
             f'the IMU {imu.topic} says nothing while the body is seen',
             do='record both, stamped with one clock',

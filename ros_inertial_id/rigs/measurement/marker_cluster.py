@@ -21,9 +21,9 @@ from .body_state import white_variance
 from ...errors import RecordingError
 
 FLAT = 1e-3  # [m]: second singular value of the markers seen, below which they are on a line
-WRONG = 5.0  # a sample whose residual is so many times the usual one is no rigid registration
+NOT_RIGID = 5.0  # a sample whose residual is so many times the usual one is no rigid registration
 ASIDE = 1e-3, 3.0  # [m] and standard deviations of a reading: a marker sits elsewhere
-ENOUGH = 50  # frames that show all markers, to say so
+COMPLETE_FRAMES = 50  # frames that show all markers, to say so
 MENDED = 1.0 / 3.0  # an exchange that leaves less than this share of the residual explains it
 
 
@@ -79,7 +79,7 @@ def register_cluster(
             do='correct the layout or the labels of the camera system',
         )
     quaternion = np.full((len(position), 4), np.nan)
-    position[error > max(WRONG * usual, 1e-6)] = np.nan
+    position[error > max(NOT_RIGID * usual, 1e-6)] = np.nan
     good = np.isfinite(position).all(1)
     if good.any():
         quaternion[good] = Rotation.from_matrix(rotation[good]).as_quat()
@@ -144,7 +144,7 @@ def off_layout(
     markers : (N, k, 3) [m]; found : their Registration onto the layout (k, 3)
     """
     good = np.isfinite(found.position).all(1) & np.isfinite(markers).all((1, 2))
-    if good.sum() < ENOUGH:
+    if good.sum() < COMPLETE_FRAMES:
         return {}
     noise = float(np.sqrt(np.mean(white_variance(markers[good].reshape(good.sum(), -1)))))
     aside = (

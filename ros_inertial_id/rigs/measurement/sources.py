@@ -11,7 +11,9 @@ from ...errors import RecordingError
 from ...measurement import signals
 from ...measurement.recording import Channel, Recording
 
-GUESSED = 2.0  # periods of the cutoff at both ends of a stretch in which a guess counts most
+GUESSED_PERIODS = (
+    2.0  # periods of the cutoff at both ends of a stretch in which a guess counts most
+)
 SPARED = 0.05  # share of a stretch that may be left out beyond that
 WRENCHES = ('geometry_msgs/msg/WrenchStamped', 'geometry_msgs/msg/Wrench')
 
@@ -193,7 +195,7 @@ def guessed(clock: signals.Clock, kernel: np.ndarray, period: float) -> float:
     period, a hundredth after two; the rest of it where stretches are long enough to spare that.
     """
     longest = max(count for _, count in clock.segments) * clock.period
-    return max(GUESSED * period, min(0.5 * len(kernel) * clock.period, SPARED * longest))
+    return max(GUESSED_PERIODS * period, min(0.5 * len(kernel) * clock.period, SPARED * longest))
 
 
 def noise_again(

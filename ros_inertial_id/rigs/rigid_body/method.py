@@ -27,8 +27,8 @@ from ...methods.capabilities import Live
 from ...options import option, topic_option
 
 BIAS_SCALE, BIAS_PRIOR_SD = (1.0,) * 3 + (0.1,) * 3, (200.0,) * 3 + (20.0,) * 3  # [N], [N m]
-LATE = 2e-4  # [s] by which a wrench may be late
-TILT = 2e-3  # [rad] by which gravity may be off what is described
+UNNOTICED_LATENESS = 2e-4  # [s] by which a wrench may be late
+UNNOTICED_TILT = 2e-3  # [rad] by which gravity may be off what is described
 PRINCIPAL = ('mx', 'my', 'mz', 'Ixx', 'Iyy', 'Izz')
 
 
@@ -171,7 +171,7 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
             Hypothesis(
                 'wrench late',
                 _slope,
-                np.array([LATE]),
+                np.array([UNNOTICED_LATENESS]),
                 _late_words,
                 'stamp both by one clock, or shift the stamps of the wrench',
             )
@@ -203,7 +203,7 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
                 Hypothesis(
                     'gravity tilted',
                     tilted,
-                    np.full(2, TILT * np.linalg.norm(g)),
+                    np.full(2, UNNOTICED_TILT * np.linalg.norm(g)),
                     words,
                     'give this mounting:',
                 )

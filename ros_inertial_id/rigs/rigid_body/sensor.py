@@ -13,13 +13,13 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .rig import Wrench
+from ..bodies.method import JACKKNIFE_STRETCHES
 from ..bodies.observation import BodiesObservation
 from ..measurement.body_state import acceleration_at
 from ...errors import RecordingError
 from ...estimation.least_squares import left_out, standard_errors
 
-SURE = 5.0  # standard errors beyond which a turn is taken for known
-STRETCHES = 16  # left out one by one
+TURN_SURE = 5.0  # standard errors beyond which a turn is taken for known
 LEAST, VAGUE = 0.1, 1.0  # [deg] less is within what anybody mounts; an error that leaves it open
 OTHERWISE = 2.0  # times what another force leaves: it is that one
 WEIGHT, LIGHT = slice(4, 7), 0.1  # columns of the weight; of it, that a compensated force has
@@ -49,7 +49,9 @@ def sensor_turn(
     entries = np.einsum('ik,nj->nikj', np.eye(3), y).reshape(len(y), 3, 9)  # row i: e_k y_j
     size = np.sqrt((A**2).sum((0, 1))) + 1e-300
     rows = np.concatenate([A / size, entries], axis=2)
-    grams = [np.einsum('nik,nil->kl', part, part) for part in np.array_split(rows, STRETCHES)]
+    grams = [
+        np.einsum('nik,nil->kl', part, part) for part in np.array_split(rows, JACKKNIFE_STRETCHES)
+    ]
     starts, own = Rotation.create_group('O'), A.shape[2]
 
     def solve(sums):
@@ -66,7 +68,7 @@ def sensor_turn(
     turn = Rotation.from_rotvec(found)
     away = (Rotation.from_rotvec(without) * turn.inv()).as_rotvec()
     error = standard_errors(away)
-    sure = (np.abs(found) > SURE * error).any()
+    sure = (np.abs(found) > TURN_SURE * error).any()
     if not sure or np.degrees(turn.magnitude()) < LEAST or np.degrees(error.max()) > VAGUE:
         return None
     return turn.as_matrix(), {
@@ -129,8 +131,8 @@ def refuse_other_force(
 def _refuse_other_zero(A, y, left, topic, t):
     """Raise RecordingError where forces y (N, 3) [N] have another bias from some t (N,) [s] on."""
     low, high = 0, len(t)
-    while high - low > STRETCHES:
-        step = (high - low) / STRETCHES
+    while high - low > JACKKNIFE_STRETCHES:
+        step = (high - low) / JACKKNIFE_STRETCHES
         apart, at = min(
             (_fitted(np.concatenate([A, np.eye(3) * (t >= t[k])[:, None, None]], 2), y)[0], k)
             for k in np.arange(low + step, high, step).astype(int)

@@ -9,7 +9,7 @@ from ...measurement.recording import Channel
 
 JOINT_STATE, IMU = 'sensor_msgs/msg/JointState', 'sensor_msgs/msg/Imu'
 WRENCH, POINT, POSE = (f'geometry_msgs/msg/{kind}Stamped' for kind in ('Wrench', 'Point', 'Pose'))
-STEP = 0.01  # [s]: at most that late is what a rig says
+REPORT_STEP = 0.01  # [s]: at most that late is what a rig says
 SYMBOLS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
 Samples = dict[str, list[tuple[float, dict[str, Any]]]]  # topic -> [(stamp [s], fields), ...]
 
