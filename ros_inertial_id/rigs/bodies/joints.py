@@ -70,8 +70,11 @@ def read_joint(
     axis = vector(entry.get('axis', (0, 0, 1)), f'axis of body {name!r}')
     if not np.any(axis):
         raise ConfigError(f'axis of body {name!r}', expected='not zero')
+    number = -1
+    if parent:
+        number = before.index(parent)
     return Joint(
-        before.index(parent) if parent else -1,
+        number,
         kind,
         vector(entry.get('position', (0, 0, 0)), f'position of body {name!r}'),
         vector(entry.get('own_position', (0, 0, 0)), f'own_position of body {name!r}'),

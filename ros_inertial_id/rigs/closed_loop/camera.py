@@ -98,16 +98,11 @@ def view(
         MarkerFit(robot, _spread(seen, count), options.marker_noise, options.tag_noise)
         for count in (FEW, MANY)
     )
-    starts = (
-        [camera]
-        if options.camera
-        else [
-            Camera(R, p)
-            for R, p in registered(
-                robot, few.library, few.frames, options.marker_noise / options.tag_noise
-            )
-        ]
-    )
+    starts = [camera]
+    if not options.camera:
+        arm = options.marker_noise / options.tag_noise
+        poses = registered(robot, few.library, few.frames, arm)
+        starts = [Camera(R, p) for R, p in poses]
     first, *others = sorted((_found(few, start) for start in starts), key=lambda x: x.loss)
     _check(first, others)
     found = _found(many, first.camera)

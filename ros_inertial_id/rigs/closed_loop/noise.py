@@ -34,24 +34,27 @@ def noise_errors(
 
     values : (p,) of ``parameters``.  Nothing is yielded where no error is known.
     """
-    joints, rng, done = observation.joints, np.random.default_rng(0), 0
+    joints, rng = observation.joints, np.random.default_rng(0)
     late = observation.summary.details.get('torque_clock_offset_error', 0.0)
     white = _has_noise(joints)
     if not (white or late):
         return
-    standard_deviation = _deviation(joints) if white else np.zeros(len(joints.joints))
     times = max(1.0, observation.samples(training=True) / LOOKED)
     # The same in all samples: they grow with their number, noise with the root of it.
     late = late * np.sqrt(times) * rng.standard_normal(DRAWS)
+    if white:
+        standard_deviation = _deviation(joints)
+    done = 0
     for state in observation.states(training=True):
         if done >= LOOKED:
             return
         done += len(state.t)
-        noise = np.zeros((3, len(state.t), len(joints.joints), DRAWS))
+        errors = np.multiply.outer(_force_rate(robot, joints, state).T, late)
         if white:
-            noise += _drawn(joints, len(state.t), standard_deviation, rng)
-        errors = np.einsum('ojnk,onjr->knr', _slopes(robot, state, parameters, values), noise)
-        yield state, errors + np.multiply.outer(_force_rate(robot, joints, state).T, late), times
+            noise = _drawn(joints, len(state.t), standard_deviation, rng)
+            slopes = _slopes(robot, state, parameters, values)
+            errors = np.einsum('ojnk,onjr->knr', slopes, noise) + errors
+        yield state, errors, times
 
 
 def _has_noise(joints):
@@ -76,8 +79,8 @@ def noisy_states(
     moves = np.concatenate([np.multiply.outer(axis, each) for axis in _axes(joints).T], axis=1)
     wanted = max(MOVED_PER_AXIS, MOVED_SAMPLES // moves.shape[1])
     thin = slice(None, None, max(1, observation.samples(training=True) // wanted))
-    for whole in observation.states(training=True):
-        state = whole.rows(thin)
+    for every in observation.states(training=True):
+        state = every.rows(thin)
         for z, rate, second in np.moveaxis(moves, 1, 0):
             goal = state.q[:, index] + z
             q, _ = newton(robot, state.q, state.R, goal, goal)
@@ -109,17 +112,15 @@ def _force_rate(robot, joints, state):
 
 def _deviation(joints):
     """Return the standard deviations (k,) of white noise in z: what is beyond the cutoff."""
-    pieces = (
-        start + np.arange(min(size, LOOKED)) * joints.clock.period
-        for start, size in joints.clock.segments
-    )
-    return signals.white_noise(
-        (
-            np.stack([np.interp(t, *joints.position[name]) for name in joints.joints], axis=1)
-            for t in pieces
-        ),
-        joints.kernel,
-    )
+    return signals.white_noise(_positions(joints), joints.kernel)
+
+
+def _positions(joints):
+    """Yield z (N, k) as recorded on each stretch, LOOKED samples of it at most."""
+    for start, size in joints.clock.segments:
+        t = start + np.arange(min(size, LOOKED)) * joints.clock.period
+        columns = [np.interp(t, *joints.position[name]) for name in joints.joints]
+        yield np.stack(columns, axis=1)
 
 
 def _drawn(joints, count, standard_deviation, rng, draws=DRAWS):

@@ -30,10 +30,8 @@ def registered(
     arm : [m] of a tag's axis points
     """
     motions = body_motions(robot.robot, configurations)
-    places = [
-        motions[link.body + 1].at(link)
-        for link in (frame_of(robot.robot, name) for name in frames.links)
-    ]
+    links = [frame_of(robot.robot, name) for name in frames.links]
+    places = [motions[link.body + 1].at(link) for link in links]
     targets = _points(
         [np.broadcast_to(at.p, (3, len(configurations))).T for at in places],
         [np.moveaxis(at.R, -1, 0) for at in places],
@@ -44,20 +42,16 @@ def registered(
         np.moveaxis(frames.position, 1, 0), np.moveaxis(frames.rotation, 1, 0), frames.tags, arm
     )
     weight = np.isfinite(seen).all(-1)
-    whole = weight.sum(1) >= np.median(weight.sum(1))  # frames that show as much as most
-    seen, weight = np.nan_to_num(seen[whole]), weight[whole].astype(float)
-    results = sorted(
-        (
-            _closest(turn, seen, weight, targets)
-            for turn in Rotation.random(STARTS, random_state=0).as_matrix()
-        ),
-        key=lambda result: result[0],
-    )
-    kept: list[tuple[np.ndarray, np.ndarray]] = []
-    for _, R, p in results:
-        if all(Rotation.from_matrix(R @ other.T).magnitude() > SAME_POSE for other, _ in kept):
-            kept.append((R, p))
-    return kept[:BEST]
+    full = weight.sum(1) >= np.median(weight.sum(1))  # frames that show as much as most
+    seen, weight = np.nan_to_num(seen[full]), weight[full].astype(float)
+    turns = Rotation.random(STARTS, random_state=0).as_matrix()
+    results = [_closest(turn, seen, weight, targets) for turn in turns]
+    poses: list[tuple[np.ndarray, np.ndarray]] = []
+    for _, R, p in sorted(results, key=lambda result: result[0]):
+        away = [Rotation.from_matrix(R @ before.T).magnitude() for before, _ in poses]
+        if min(away, default=np.inf) > SAME_POSE:
+            poses.append((R, p))
+    return poses[:BEST]
 
 
 def _points(positions, rotations, tags, arm):

@@ -117,12 +117,10 @@ class Trial:
         # Interpolation halves white noise midway between samples: smooth it before, or the
         # offset is drawn there.
         kernel = signals.zero_phase_kernel(1.0, SMOOTH)
-        effort = [
-            (t, signals.smooth(x[:, None], kernel)[:, 0])
-            for t, x in (
-                observation.joints.effort[self._robot.joint_names[j]] for j in self._robot.actuated
-            )
-        ]
+        effort = []
+        for j in self._robot.actuated:
+            t, torque = observation.joints.effort[self._robot.joint_names[j]]
+            effort.append((t, signals.smooth(torque[:, None], kernel)[:, 0]))
         source = observation.joints.effort_source
 
         def force(offset):
@@ -158,9 +156,20 @@ class Trial:
         solve = pseudo_inverse(W)
         x = solve @ y
         noise = np.linalg.norm(y - W @ x) / np.sqrt(max(1, len(y) - len(x)))
-        for name, row, known in self._inertia(state.rows(slice(None, None, 10))):
-            inertia = row @ x + known
-            error = noise * np.linalg.norm(row @ solve)
+        self._check_inertia(state.rows(slice(None, None, 10)), x, noise * solve)
+        residual = (y - W @ x).reshape(len(self._robot), -1)
+        doubts = []
+        if np.linalg.norm(residual) > RESIDUAL_WITH_CAUSE * np.linalg.norm(y):
+            weights = np.repeat(1.0 / np.maximum(residual.std(axis=1), 1e-300), residual.shape[1])
+            doubts = doubts_of(self._robot, state, span(W * weights[:, None]), y, weights)
+        if doubts or any(self._robot.known.values()):
+            return doubts
+        return None
+
+    def _check_inertia(self, state, x, errors):
+        """Raise RecordingError where parameters x (p,), errors (p, N), make inertia negative."""
+        for name, row, known in self._inertia(state):
+            inertia, error = row @ x + known, np.linalg.norm(row @ errors)
             if inertia < -INERTIA_NEGATIVE * error:
                 raise RecordingError(
                     f'the torque of {name} has the wrong sign',
@@ -169,17 +178,6 @@ class Trial:
                     do='reverse the torque sensor (effort_kind: link_negated) or the axis of the '
                     'joint',
                 )
-        residual = (y - W @ x).reshape(len(self._robot), -1)
-        if not np.linalg.norm(residual) > RESIDUAL_WITH_CAUSE * np.linalg.norm(y):
-            return self._nothing()
-        weights = np.repeat(1.0 / np.maximum(residual.std(axis=1), 1e-300), residual.shape[1])
-        return (
-            doubts_of(self._robot, state, span(W * weights[:, None]), y, weights)
-            or self._nothing()
-        )
-
-    def _nothing(self):
-        return [] if any(self._robot.known.values()) else None
 
     def _inertia(self, state):
         """Yield (coordinate, row (p,), known share) of the mean diagonal of R' M R."""
@@ -246,19 +244,22 @@ def _on_slower_clock(effort, period):
 
 def _longest_way(joints):
     """Return (start [s], samples) of TUNING_SAMPLES at most with the longest way."""
-    best, longest = None, -1.0
-    for start, count in joints.clock.segments:
+
+    def way(window):
+        start, size = window
+        # A hundred points: the way of the motion, not of the noise.
+        t = start + np.arange(0, size, max(1, size // 100)) * joints.clock.period
+        moved = [np.diff(np.interp(t, *series)) for series in joints.position.values()]
+        return np.abs(moved).sum()
+
+    return max(_windows(joints.clock), key=way)
+
+
+def _windows(clock):
+    """Yield (start [s], samples) of halfway overlapping windows of TUNING_SAMPLES at most."""
+    for start, count in clock.segments:
         for low in range(0, max(1, count - TUNING_SAMPLES // 2), TUNING_SAMPLES // 2):
-            size = min(TUNING_SAMPLES, count - low)
-            t = start + (low + np.arange(size)) * joints.clock.period
-            # A hundred points: the way of the motion, not of the noise.
-            way = sum(
-                np.abs(np.diff(np.interp(t[:: max(1, size // 100)], *series))).sum()
-                for series in joints.position.values()
-            )
-            if way > longest:
-                best, longest = (float(t[0]), size), way
-    return best
+            yield float(start + low * clock.period), min(TUNING_SAMPLES, count - low)
 
 
 def _left(Q, y):

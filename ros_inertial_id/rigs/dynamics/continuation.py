@@ -65,18 +65,18 @@ class Continuation:
         singular or jumps to another branch.
         """
         mechanism = self._mechanism
-        t = np.arange(len(z), dtype=float) if t is None else t
+        if t is None:
+            t = np.arange(len(z), dtype=float)
         if not mechanism.dependent:
             q = np.empty((len(z), len(mechanism.robot)))
             q[:, list(mechanism.independent)] = z
             return q, mechanism.transformation(q)[0]
         keys = list(map(tuple, self._floor(z).tolist()))
         self._explore(keys, z, t)
-        number = {key: k for k, key in enumerate(dict.fromkeys(keys))}
-        here, q, R, dexterity = (
-            np.array(column)[[number[key] for key in keys]]
-            for column in zip(*map(self._cells.get, number))
-        )
+        met = {key: k for k, key in enumerate(dict.fromkeys(keys))}
+        number = [met[key] for key in keys]
+        columns = zip(*map(self._cells.get, met))
+        here, q, R, dexterity = (np.array(column)[number] for column in columns)
         q, R, dexterity = self._walk(q, R, dexterity, here, self._near(z, here), t)
         q[:, list(mechanism.independent)] = z
         q = self._unwind(q)

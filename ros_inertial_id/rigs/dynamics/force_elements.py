@@ -247,4 +247,6 @@ def _joint(robot, name, line):
 
 
 def _limit(robot, joint):
-    return robot.effort[joint] if robot.effort[joint] > 0 else 100.0
+    if robot.effort[joint] > 0:
+        return robot.effort[joint]
+    return 100.0

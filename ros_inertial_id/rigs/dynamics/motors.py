@@ -25,18 +25,17 @@ def elastic_pairs(lines: Sequence[str], joints: Sequence[str]) -> dict[str, str]
     out: dict[str, str] = {}
     for line in lines:
         words = str(line).split()
-        if len(words) == 2:
-            joint, motor = words
-            free = [name for name in joints if name not in out]
-            if joint in free and motor not in (*joints, *out.values()):
-                out[joint] = motor
-                continue
-        raise ConfigError(
-            'option elastic_joints',
-            expected='"JOINT MOTOR", each once, the motor no joint of the description',
-            found=repr(line),
-            exists=joints,
-        )
+        taken = {*out, *out.values()}
+        is_pair = len(words) == 2 and words[0] in joints and words[1] not in joints
+        if not is_pair or taken & set(words):
+            raise ConfigError(
+                'option elastic_joints',
+                expected='"JOINT MOTOR", each once, the motor no joint of the description',
+                found=repr(line),
+                exists=joints,
+            )
+        joint, motor = words
+        out[joint] = motor
     return out
 
 

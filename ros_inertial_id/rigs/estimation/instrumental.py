@@ -102,10 +102,12 @@ def weighted(
     moments: Mapping[str, tuple[np.ndarray, np.ndarray]], standard_deviation: Mapping[str, float]
 ) -> list[Any]:
     """Return both ``moments`` summed over groups, weighted by ``standard_deviation`` of each."""
-    return [
-        sum(group[k] / standard_deviation[name] ** 2 for name, group in moments.items())
-        for k in range(2)
-    ]
+    ZW: Any = 0.0
+    Zy: Any = 0.0
+    for name, (ZW_of_group, Zy_of_group) in moments.items():
+        variance = standard_deviation[name] ** 2
+        ZW, Zy = ZW + ZW_of_group / variance, Zy + Zy_of_group / variance
+    return [ZW, Zy]
 
 
 def tapered_autocovariances(residuals: Residuals) -> dict[str, np.ndarray]:

@@ -36,14 +36,14 @@ class FusedBody:
 
         off : (19,) errors of the numbers of Fused under which the motion is wanted
         """
-        moves = [
-            d + (s @ off if np.ndim(off) else 0.0)
-            for d, s in zip(self.fused.deviation, self.fused.slope)
-        ]
-        return [
-            _filtered(moved(state, d, self.gravity), self.kernel, self.gravity)
-            for state, d in zip(self.nominal, moves)
-        ]
+        states = []
+        for state, deviation, slope in zip(self.nominal, self.fused.deviation, self.fused.slope):
+            if np.ndim(off):
+                deviation = deviation + slope @ off
+            states.append(
+                _filtered(moved(state, deviation, self.gravity), self.kernel, self.gravity)
+            )
+        return states
 
 
 def fuse_body(

@@ -89,7 +89,9 @@ def imu_on(
     Raises RecordingError for an IMU that is mounted another way, or on another body.
     """
     imu = read_imu(recording, source, recording.origin_ns())
-    rotation = np.eye(3) if source.rotation is None else np.asarray(source.rotation)
+    rotation = np.eye(3)
+    if source.rotation is not None:
+        rotation = np.asarray(source.rotation)
     values = np.hstack([imu.values[:, :3] @ rotation.T, imu.values[:, 3:] @ rotation.T])
     late = 0.0
     if limit:  # of a wrong mounting the speed of turning is right

@@ -69,7 +69,9 @@ def register_cluster(
         )
     rotation, position, residual = _register(markers, layout)
     error = _rms(residual)
-    usual = np.nanmedian(error) if np.isfinite(error).any() else np.nan
+    usual = np.nan
+    if np.isfinite(error).any():
+        usual = np.nanmedian(error)
     best, pair = _best_exchange(markers, layout, error)
     if pair is not None:
         names = f'{labels[pair[0]]} and {labels[pair[1]]}'
@@ -131,8 +133,9 @@ def _best_exchange(markers, layout, error):
         order[list(pair)] = pair[::-1]
         after[pair] = np.nanmedian(_rms(_register(markers[some][:, order], layout)[2]))
     best, usual = min(after, key=after.__getitem__), np.median(error[some])
-    mended = usual > 1e-6 and after[best] < MENDED * usual
-    return after[best], best if mended else None
+    if usual > 1e-6 and after[best] < MENDED * usual:
+        return after[best], best
+    return after[best], None
 
 
 def off_layout(

@@ -167,14 +167,16 @@ def _sign(robot, options, observation):
     return force_sign(observation, robot.wrenches[0])
 
 
+def _turning(state):
+    """Return the angular velocities (N, 3 n) [rad/s] of the bodies of a state."""
+    return np.hstack([body.omega for body in state.bodies])
+
+
 def _check_moving(observation, topic):
-    squares = [
-        np.hstack([body.omega for body in state.bodies]) ** 2
-        for state in observation.states(training=True)
-    ]
+    rates = [_turning(state) for state in observation.states(training=True)]
     turning_rate = 0.0
-    if squares:
-        turning_rate = float(np.sqrt(np.concatenate(squares).mean(0).max()))
+    if rates:
+        turning_rate = float(np.sqrt((np.concatenate(rates) ** 2).mean(0).max()))
     if turning_rate < TURNING_STILL:
         raise RecordingError(
             'the motion excites nothing',

@@ -22,6 +22,8 @@ from ...estimation.least_squares import left_out, standard_errors
 TURN_SURE = 5.0  # standard errors beyond which a turn is taken for known
 LEAST, VAGUE = 0.1, 1.0  # [deg] less is within what anybody mounts; an error that leaves it open
 OTHERWISE = 2.0  # times what another force leaves: it is that one
+OTHER_AXES = {'body': 'world', 'world': 'body'}
+AXES_WORDS = {'body': 'the axes of its frame', 'world': 'the axes of the base'}
 WEIGHT, LIGHT = slice(4, 7), 0.1  # columns of the weight; of it, that a compensated force has
 ROUNDS, SETTLED = 30, 1e-9  # of correcting a turn and looking again; [rad] that ends it
 
@@ -33,7 +35,10 @@ def force_sign(observation: BodiesObservation, wrench: Wrench) -> float:
         return _along_sensor(state.bodies[0], wrench, state.bodies[0].acc[:, :, None])
 
     A, y = _with_bias(observation, columns)
-    return 1.0 if np.linalg.lstsq(A.reshape(y.size, -1), y.ravel(), None)[0][0] >= 0.0 else -1.0
+    mass = np.linalg.lstsq(A.reshape(y.size, -1), y.ravel(), None)[0][0]
+    if mass < 0.0:
+        return -1.0
+    return 1.0
 
 
 def sensor_turn(
@@ -85,33 +90,45 @@ def refuse_other_force(
 
     Along other axes, without the weight (``gravity`` (3,) [m/s^2]), or with a zero that changes.
     """
-    rows = {
-        axes: _with_bias(
-            observation, lambda state, own=replace(wrench, axes=axes): _force_columns(state, own)
-        )
-        for axes in ('body', 'world')
-    }
-    left = {axes: _fitted(*own)[0] for axes, own in rows.items()}
-    (other,) = set(left) - {wrench.axes}
-    if left[wrench.axes] > OTHERWISE * left[other]:
-        said, found = (
-            f'the axes of {"the base" if axes == "world" else "its frame"}'
-            for axes in (wrench.axes, other)
-        )
-        raise RecordingError(
-            f'the force of {topic} is along {found}',
-            expected=f'{said}, as described',
-            found=f'{left[wrench.axes]:.2g} N that no mass explains, {left[other]:.2g} N along '
-            f'{found}',
-            do='let the driver turn it, or describe it with axes:',
-        )
-    A, y = rows[wrench.axes]
-    weightless, (mass, *_) = _fitted(A, y)
-    bound, _ = _fitted(np.delete(A, WEIGHT, axis=2), y)
-    weight = _fitted(A, y)[1][WEIGHT] + mass * gravity
-    if bound > OTHERWISE * weightless and np.linalg.norm(weight) < LIGHT * np.linalg.norm(
-        mass * gravity
-    ):
+    A, y = _rows_along(observation, wrench, wrench.axes)
+    _refuse_other_axes(observation, wrench, topic, _fitted(A, y)[0])
+    without_weight = np.delete(A, WEIGHT, axis=2)
+    bound, _ = _fitted(without_weight, y)
+    _refuse_weightless(A, y, bound, topic, gravity)
+    t = np.concatenate([state.t for state in observation.states(training=True)])
+    _refuse_other_zero(without_weight, y, bound, topic, t)
+
+
+def _rows_along(observation, wrench, axes):
+    """Return columns (N, 3, 10) and forces (N, 3) of a Wrench if it were along other ``axes``."""
+    along = replace(wrench, axes=axes)
+    return _with_bias(observation, lambda state: _force_columns(state, along))
+
+
+def _refuse_other_axes(observation, wrench, topic, left):
+    """Raise RecordingError where other axes than described leave far less than ``left`` [N]."""
+    other = OTHER_AXES[wrench.axes]
+    otherwise, _ = _fitted(*_rows_along(observation, wrench, other))
+    if left <= OTHERWISE * otherwise:
+        return
+    raise RecordingError(
+        f'the force of {topic} is along {AXES_WORDS[other]}',
+        expected=f'{AXES_WORDS[wrench.axes]}, as described',
+        found=f'{left:.2g} N that no mass explains, {otherwise:.2g} N along {AXES_WORDS[other]}',
+        do='let the driver turn it, or describe it with axes:',
+    )
+
+
+def _refuse_weightless(A, y, bound, topic, gravity):
+    """
+    Raise RecordingError where the weight was taken off forces y (N, 3) [N].
+
+    A : (N, 3, 10) columns; bound : what a weight bound to the mass leaves [N]
+    """
+    weightless, x = _fitted(A, y)
+    described = x[0] * gravity
+    light = np.linalg.norm(x[WEIGHT] + described) < LIGHT * np.linalg.norm(described)
+    if light and bound > OTHERWISE * weightless:
         raise RecordingError(
             f'the force of {topic} has no weight in it',
             expected='the force as measured',
@@ -119,13 +136,6 @@ def refuse_other_force(
             'weight',
             do='let the driver compensate no gravity',
         )
-    _refuse_other_zero(
-        np.delete(A, WEIGHT, axis=2),
-        y,
-        bound,
-        topic,
-        np.concatenate([state.t for state in observation.states(training=True)]),
-    )
 
 
 def _refuse_other_zero(A, y, left, topic, t):
@@ -187,7 +197,9 @@ def _force_columns(state, wrench):
 
 def _along_sensor(body, wrench, columns):
     """Return columns (N, 3, k) of the force along the body's axes along those of its Wrench."""
-    return (body.rotation() if wrench.axes == 'world' else wrench.rotation.T) @ columns
+    if wrench.axes == 'world':
+        return body.rotation() @ columns
+    return wrench.rotation.T @ columns
 
 
 def _with_bias(observation, columns_of):

@@ -147,7 +147,9 @@ class SuspendedPlatform(
 
     def total_mass(self, robot: PlatformRig) -> float | None:
         """Return the mass of all links [kg] where the rig's description has it."""
-        return robot.mass if np.isfinite(robot.mass) else None
+        if np.isfinite(robot.mass):
+            return robot.mass
+        return None
 
     def calibrated_rows(self, state: BodiesState, robot: PlatformRig) -> Iterator[RegressorBlock]:
         """Yield RegressorBlocks about the calibrated numbers of a PlatformRig."""

@@ -70,7 +70,9 @@ class PlatformMotion:
         """
         out = []
         for body, fused in self.fused.items():
-            errors = fused.fused.shared if shared else fused.fused.errors
+            errors = fused.fused.errors
+            if shared:
+                errors = fused.fused.shared
             for off in errors.T:
                 other = copy(self)
                 other._states = {**self._states, **dict(zip(self._keys[body], fused.states(off)))}
@@ -90,6 +92,13 @@ class PlatformMotion:
         return state_of_pose(
             pose[:, :3], pose[:, 3:], self.kernel, self.period, self.robot.gravity_base
         )
+
+    def moves(self, body: int, t: np.ndarray) -> bool:
+        """Return whether a ``body`` moves beside its parent at uniform times t (N,) [s]."""
+        if body == 0:
+            return True
+        _, rms = self.posture(t)[body - 1]
+        return rms >= HELD
 
     def posture(self, t: np.ndarray) -> list[tuple[np.ndarray, float]]:
         """
@@ -132,16 +141,17 @@ class PlatformMotion:
 
     def __call__(self, t):
         bodies = [self.own(0, t)]
-        for body, (joint, (mean, rms)) in enumerate(
-            zip(self.robot.joints[1:], self.posture(t)), 1
-        ):
+        links = zip(self.robot.joints[1:], self.posture(t))
+        for body, (joint, (mean, rms)) in enumerate(links, 1):
             parent = bodies[joint.parent]
             if rms < HELD:
                 still = np.zeros(3)
-                bodies.append(carried(parent, joint, Rotation.from_matrix(mean), still, still))
+                state = carried(parent, joint, Rotation.from_matrix(mean), still, still)
+            elif joint.kind == 'revolute':
+                state = hinged(parent, joint, self.own(body, t))
             else:
-                moved = hinged if joint.kind == 'revolute' else jointed
-                bodies.append(moved(parent, joint, self.own(body, t)))
+                state = jointed(parent, joint, self.own(body, t))
+            bodies.append(state)
         return tuple(bodies)
 
 
