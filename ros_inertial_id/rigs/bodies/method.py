@@ -184,7 +184,9 @@ class Tested(Generic[StateT]):
     @property
     def explains(self) -> bool:
         """Return whether it is sure of a number, and takes enough of the residual."""
-        return bool(self.sure.any()) and self.share > EXPLAINS
+        if not self.sure.any():
+            return False
+        return self.share > EXPLAINS
 
     @property
     def remaining(self) -> float:

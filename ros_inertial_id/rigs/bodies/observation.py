@@ -96,12 +96,12 @@ class BodiesObservation:
         """Yield (training state, the same with all noise once more, times it counts)."""
         times, done = max(1.0, self.samples(training=True) / REDRAWN), 0
         rng, beyond = np.random.default_rng(1), beyond_motion(self.clock, self.kernel)
-        other = replace(
+        redrawn = replace(
             self,
             motion=self.noisy(np.random.default_rng(0)),
             wrenches=tuple(noise_again(s, self.clock, beyond, rng) for s in self.wrenches),
         )
-        for state, moved in zip(self.states(training=True), other.states(training=True)):
+        for state, moved in zip(self.states(training=True), redrawn.states(training=True)):
             part = slice(0, REDRAWN - done)
             done += len(state.t[part])
             yield state.rows(part), moved.rows(part), times

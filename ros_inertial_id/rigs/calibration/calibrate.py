@@ -8,7 +8,8 @@ identification rests on both: their covariance is joint.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -153,9 +154,21 @@ class _Vibration:
     observation: BodiesObservation
     added: np.ndarray
 
+    @cached_property
     def states(self):
         """Return the BodiesStates of the platform."""
         return list(self.observation.states(training=True))
+
+    def blocks(self, rest):
+        """Yield its RegressorBlocks about the 43 numbers, displacements from a ``rest`` pose."""
+        for state in self.states:
+            yield from calibration_blocks(state, rest, self.added)
+
+    def instruments(self, rest, value):
+        """Yield the same blocks with the accelerations that numbers ``value`` (43,) predict."""
+        for state in self.states:
+            quiet = predicted_state(state, rest, value, self.added)
+            yield from calibration_blocks(quiet, rest, self.added)
 
     @property
     def motion(self) -> Any:  # a PlatformMotion
@@ -191,7 +204,6 @@ class _SpringFit:
         self.covariance = np.full((43, 43), np.inf)
         self.residual = {}
         self._parameters = calibration_parameters()
-        self._loaded_states = [(state, v.added) for v in vibrations for state in v.states()]
         self._inverse = np.zeros((43, 43))  # of Z'W: from scores to numbers
 
     @property
@@ -202,11 +214,10 @@ class _SpringFit:
         """Begin with least squares: biased by noise, good for a start."""
         scale = np.array([p.scale for p in self._parameters])
         sums = np.zeros((43, 44))
-        for state, added in self._loaded_states:
-            for block in calibration_blocks(state, self.rest, added):
-                for group in block.groups:
-                    W = group.W * scale
-                    sums += W.T @ np.column_stack([W, group.y])
+        for block in chain.from_iterable(v.blocks(self.rest) for v in self.vibrations):
+            for group in block.groups:
+                W = group.W * scale
+                sums += W.T @ np.column_stack([W, group.y])
         self.value = solved_sums(sums) * scale
 
     def refine(self):
@@ -218,15 +229,12 @@ class _SpringFit:
         hundredth of that noise (Soderstrom and Stoica 1989, refined instruments).
         """
         self.rest, self.value = without_moment(self.rest, self.value)
-        pairs, residuals = [], Residuals()
-        for state, added in self._loaded_states:
-            quiet = predicted_state(state, self.rest, self.value, added)
-            for block, instruments in zip(
-                calibration_blocks(state, self.rest, added),
-                calibration_blocks(quiet, self.rest, added),
-            ):
-                pairs.append((block, instruments))
-                residuals.add(block, {g.name: g.W @ self.value for g in block.groups})
+        pairs: list[tuple[Any, Any]] = []
+        residuals = Residuals()
+        for vibration in self.vibrations:
+            pairs += zip(vibration.blocks(self.rest), vibration.instruments(self.rest, self.value))
+        for block, _ in pairs:
+            residuals.add(block, {g.name: g.W @ self.value for g in block.groups})
         count = sum(len(block.t) for block, _ in pairs)
         squares = residuals.filtered.residual
         self.residual = {name: float(np.sqrt(x / count)) for name, x in squares.items()}
@@ -309,7 +317,8 @@ def _inverse_of_any_scale(ZW):
 def _mean_pose(vibrations):
     """Return the mean position (3,) [m], rotation (3, 3) of the empty platform, or of any."""
     empty = [v for v in vibrations if not np.any(v.added)]
-    platform = [state.bodies[0] for v in empty or vibrations for state in v.states()]
+    states = chain.from_iterable(v.states for v in empty or vibrations)
+    platform = [state.bodies[0] for state in states]
     position = np.concatenate([b.position for b in platform]).mean(0)
     attitude = Rotation.from_quat(np.concatenate([b.quaternion_xyzw for b in platform]))
     return position, attitude.mean().as_matrix()
@@ -317,12 +326,8 @@ def _mean_pose(vibrations):
 
 def _layout_doubts(vibrations):
     """Return what contradicts the markers' layout, in words, each once."""
-    said = {}
-    for vibration in vibrations:
-        for doubt in vibration.observation.summary.details['doubts']:
-            if doubt['severity'] == 'wrong':
-                said[doubt['says']] = True
-    return tuple(said)
+    doubts = chain.from_iterable(v.observation.summary.details['doubts'] for v in vibrations)
+    return tuple(dict.fromkeys(d['says'] for d in doubts if d['severity'] == 'wrong'))
 
 
 def _entries(fit, imu):

@@ -114,7 +114,7 @@ def identify_held(
     options = replace(options, posture='held')
     data = yaml_content(text, 'the description')
     first = next(iter(data['links'] or {}), None)
-    whole = yaml.safe_dump({**data, 'links': {first: data['links'][first]}}, sort_keys=False)
+    one_body = yaml.safe_dump({**data, 'links': {first: data['links'][first]}}, sort_keys=False)
     rotations, positions, moments = [], [], []
     for recording in recordings:
         robot = robot_of(recording, options, text, suspended_platform.name)
@@ -123,7 +123,7 @@ def identify_held(
         rotations.append(held[0])
         positions.append(held[1])
         model = identify(
-            [recording], options, method=suspended_platform.name, urdf=whole, progress=progress
+            [recording], options, method=suspended_platform.name, urdf=one_body, progress=progress
         ).model
         moments.append(_moments_of_all(model, robot.mass))
     return Postures(np.concatenate(rotations), np.concatenate(positions), np.array(moments))
@@ -154,7 +154,8 @@ def identify_postures(
     options : of suspended_platform, its defaults with damping as given if None
     gravity : (3,) in the base frame [m/s^2]
     """
-    options = options or suspended_platform.Options(damping='given')
+    if options is None:
+        options = suspended_platform.Options(damping='given')
     robot = suspended_platform.build(text, options, np.asarray(gravity))
     columns = tuple(p for p in suspended_platform.parameters(robot, options) if not p.law)
     base = find_base_parameters(_random_rows(robot, columns), columns)

@@ -29,14 +29,14 @@ def calibrate(options: Any) -> None:
         result = calibrate_platform(text, loaded, settings, gravity, progress)
     write_text(options.out, result.text)
     numbers = {k: v for k, v in asdict(result).items() if k != 'text'}
-    left = ', '.join(f'{name.split()[-1]} {x:.3g}' for name, x in result.residual.items())
+    residual = ', '.join(f'{name.split()[-1]} {x:.3g}' for name, x in result.residual.items())
     show(
         options,
         dict(numbers, description=str(options.out)),
         '\n'.join(
             [
                 *aligned(_calibrated_rows(result)),
-                f'residual RMS (N and N m): {left}',
+                f'residual RMS (N and N m): {residual}',
                 result.verdict,
                 *signal_sentences(result.summaries),
                 str(options.out),

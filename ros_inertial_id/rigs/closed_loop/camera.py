@@ -62,7 +62,9 @@ def camera_of(options: Any) -> Camera:
         raise ConfigError(
             'option camera', expected='six numbers X Y Z ROLL PITCH YAW', found=options.camera
         )
-    x = np.array(options.camera or np.zeros(6), dtype=float)
+    x = np.zeros(6)
+    if options.camera:
+        x = np.array(options.camera, dtype=float)
     return Camera(Rotation.from_euler('xyz', x[3:]).as_matrix(), x[:3])
 
 
@@ -103,12 +105,12 @@ def view(
         arm = options.marker_noise / options.tag_noise
         poses = registered(robot, few.library, few.frames, arm)
         starts = [Camera(R, p) for R, p in poses]
-    first, *others = sorted((_found(few, start) for start in starts), key=lambda x: x.loss)
-    _check(first, others)
-    found = _found(many, first.camera)
-    return found.camera.placed(seen), {
-        'camera': found.camera.numbers().tolist(),
-        'camera_standard_error': found.standard_error.tolist(),
+    first, *candidates = sorted((_found(few, start) for start in starts), key=lambda x: x.loss)
+    _check(first, candidates)
+    best = _found(many, first.camera)
+    return best.camera.placed(seen), {
+        'camera': best.camera.numbers().tolist(),
+        'camera_standard_error': best.standard_error.tolist(),
     }
 
 
@@ -146,8 +148,8 @@ def _step(fit, rows, q, camera, seen):
     weight = fit.weights(residual)
     # What is seen moves by turn x place + shift; a tag turns along.
     P = np.zeros(residual.shape + (6,))
-    place = np.nan_to_num(seen.position @ camera.rotation.T)
-    P[:, :, :3, :3] = -np.cross(np.eye(3), place[:, :, None]).swapaxes(2, 3) / fit.noise[0]
+    arms = np.nan_to_num(seen.position @ camera.rotation.T)
+    P[:, :, :3, :3] = -np.cross(np.eye(3), arms[:, :, None]).swapaxes(2, 3) / fit.noise[0]
     P[:, :, :3, 3:], P[:, :, 3:, :3] = -np.eye(3) / fit.noise[0], -np.eye(3) / fit.noise[1]
     A = np.einsum('bmik,bmi,bmil->bkl', slope, weight, slope)
     B = np.einsum('bmik,bmi,bmig->bkg', slope, weight, P)
@@ -168,7 +170,7 @@ def _step(fit, rows, q, camera, seen):
     )
 
 
-def _check(first, others):
+def _check(first, candidates):
     """Raise RecordingError where the best FoundCamera fits nowhere, or is not the only one."""
     if first.misfit > FITS_NOWHERE:
         raise RecordingError(
@@ -183,9 +185,9 @@ def _check(first, others):
             found=', '.join(first.loose) + ' open',
             do='see more markers or a tag (pose), or give camera: without find_camera',
         )
-    for other in others:
-        turn = Rotation.from_matrix(first.camera.rotation @ other.camera.rotation.T)
-        if other.loss < POSES_FIT_ALIKE * first.loss and turn.magnitude() > SAME_POSE:
+    for candidate in candidates:
+        turn = Rotation.from_matrix(first.camera.rotation @ candidate.camera.rotation.T)
+        if candidate.loss < POSES_FIT_ALIKE * first.loss and turn.magnitude() > SAME_POSE:
             raise RecordingError(
                 'the markers fit two places of the camera alike',
                 do='give camera: roughly, or the orientation of a tag (pose)',

@@ -67,15 +67,14 @@ def _check_parameters(known, by_name):
 
 def _check_independent(known, before):
     """Raise ConfigError where a KnownSum leads what one ``before`` has, or has its lead tied."""
-    leads = {earlier.lead for earlier in before}
-    followed = {name for earlier in before for name in earlier.others}
-    tied = {earlier.lead for earlier in before if earlier.others}
-    if known.lead in leads | followed or known.names & tied:
-        raise ConfigError(
-            'option known',
-            found=f'{known.lead} in two lines',
-            expected='the first parameter of a line in no other',
-        )
+    for earlier in before:
+        tied = earlier.lead in known.names and earlier.others
+        if known.lead in earlier.names or tied:
+            raise ConfigError(
+                'option known',
+                found=f'{known.lead} in two lines',
+                expected='the first parameter of a line in no other',
+            )
 
 
 def _read_line(line):
@@ -94,9 +93,9 @@ def _read_line(line):
 
 def _sides(line):
     """Return the texts of parameters and of the value; ValueError for an empty line."""
-    left, equals, right = line.partition('=')
+    terms, equals, value = line.partition('=')
     if equals:
-        return left, right
+        return terms, value
     name, *value = line.split()
     return name, ' '.join(value) or '0'
 

@@ -64,9 +64,9 @@ class MarkerFit:
         for k in range(len(sets)):
             rows = np.flatnonzero(number.ravel() == k)
             rows = np.tile(rows[:: -(-len(rows) // FEW)], len(starts))
-            other = self.refine(rows, np.repeat(starts, len(rows) // len(starts), axis=0))[1]
-            apart = (np.abs(self.turned((other - q[rows])[:, index])) > self.step).any(1)
-            fits = self.loss(rows, other) < self.loss(rows, q[rows]) + 0.5 * OUTLIER**2
+            posture = self.refine(rows, np.repeat(starts, len(rows) // len(starts), axis=0))[1]
+            apart = (np.abs(self.turned((posture - q[rows])[:, index])) > self.step).any(1)
+            fits = self.loss(rows, posture) < self.loss(rows, q[rows]) + 0.5 * OUTLIER**2
             alone[k] = (apart & fits).reshape(len(starts), -1).any(0).mean() < 0.5
         return alone[number.ravel()]
 
@@ -133,10 +133,10 @@ class MarkerFit:
         """Return the largest median misfit of frames ``rows`` if markers a, b were exchanged."""
         order = np.arange(len(self._links))
         order[[a, b]] = b, a
-        other = copy.copy(self)
-        other._links = [self._links[k] for k in order]
-        other._points = self._points[:, order]
-        return np.nanmax(np.nanmedian(other.misfit(other.search(rows)[1], rows), axis=0))
+        exchanged = copy.copy(self)
+        exchanged._links = [self._links[k] for k in order]
+        exchanged._points = self._points[:, order]
+        return np.nanmax(np.nanmedian(exchanged.misfit(exchanged.search(rows)[1], rows), axis=0))
 
     def good(self, q: np.ndarray) -> np.ndarray:
         """Return which frames (M,) have all the markers they need to be believed at q (M, n)."""

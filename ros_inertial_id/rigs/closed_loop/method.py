@@ -27,6 +27,7 @@ from .tuning import Trial
 from ..dynamics.assembly import mechanism_from_options
 from ..dynamics.continuation import random_walk
 from ..dynamics.force_elements import elastic_elements, force_elements, ForceOptions
+from ..dynamics.joint_names import joint_index
 from ..dynamics.mechanism import coupled, Mechanism, MechanismOptions, virtual_links
 from ..dynamics.motors import elastic_pairs, motors_of
 from ..estimation.noisy_rows import UnfilteredTorque
@@ -102,7 +103,7 @@ class ClosedLoop(
         With ``cutoff`` 0 the cutoff is that of the smallest torque error; a torque on another
         topic than the motion gets its clock's offset.  Both are reported in the summary.
         """
-        if not robot.actuated and not any(robot.known.values()):
+        if not robot.actuated and not robot.has_scale:
             raise ConfigError(
                 'actuated: none',
                 found='no motor and nothing known',
@@ -255,17 +256,13 @@ def _driven(names, mechanism, elastic):
         return ()
     if not names:
         names = [name for name in mechanism.coordinates if name not in elastic]
-    for name in names:
-        if name not in mechanism.joint_names:
-            raise ConfigError('option actuated', found=repr(name), exists=mechanism.joint_names)
-    return tuple(mechanism.joint_names.index(name) for name in names)
+    return tuple(joint_index(mechanism.joint_names, name, 'option actuated') for name in names)
 
 
 def _check_motors(mechanism, motors):
     """Raise RobotModelError for one of ``motors`` that nothing uses: a joint misspelt."""
-    driven = {mechanism.joint_names[j] for j in mechanism.actuated}
     braked = {element.parameter.owner for element in mechanism.forces}
-    unused = motors - driven - braked - set(mechanism.coordinates)
+    unused = motors - set(mechanism.motor_names) - braked - set(mechanism.coordinates)
     if unused:
         tree = mechanism.joint_names[
             : len(mechanism.joint_names) - len(motors_of(mechanism.robot))

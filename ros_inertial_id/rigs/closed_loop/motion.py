@@ -8,7 +8,7 @@ everything after it is the same for all sensors.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 
@@ -84,13 +84,12 @@ def reconstruct(
     channels = dict(recording.channels)
     effort = options.effort_topic or options.joint_states_topic
     notes: dict[str, Any] = {'motion': options.joint_states_topic, 'torque': effort}
-    actuated = [robot.joint_names[j] for j in robot.actuated]
     if options.torques:
-        sensors = [_torque_sensor(line, robot.joint_names) for line in options.torques]
-        channels[TORQUES] = _torques(recording, actuated, sensors)
+        sensors = torque_sensors(options.torques, robot.joint_names)
+        channels[TORQUES] = _torques(recording, robot.motor_names, sensors)
         notes['torque'] = ', '.join(topic for _, topic, _ in sensors)
-    elif options.markers and actuated:
-        notes['torque'] = find_channel(recording, actuated, effort, 'effort').topic
+    elif options.markers and robot.actuated:
+        notes['torque'] = find_channel(recording, robot.motor_names, effort, 'effort').topic
     if options.markers:
         channels[MOTION], of_markers = _see(recording, robot, options)
         notes.update(of_markers, motion=_markers_of(options.markers))
@@ -117,11 +116,11 @@ def _see(recording, robot, options):
     markers = read_markers(recording, options.markers)
     for marker in markers:
         frame_of(robot.robot, marker.link)
-    frames, found = view(robot, markers, options)
+    frames, of_camera = view(robot, markers, options)
     seen = reconstruct_markers(robot, frames, options.marker_noise, options.tag_noise)
     notes = dict(
         seen.notes,
-        **found,
+        **of_camera,
         marker_deviation={
             name: float(np.sqrt(np.median(seen.covariance[:, i, i])))
             for i, name in enumerate(robot.coordinates)
@@ -145,18 +144,21 @@ def _see(recording, robot, options):
     ), notes
 
 
-def _torque_sensor(line, joints):
-    """Return (joint, topic, axis or '') of a line of the option ``torques``."""
-    words = line.split()
-    if len(words) not in (2, 3) or words[0] not in joints:
-        raise ConfigError(
-            'option torques',
-            expected='"JOINT TOPIC [AXIS]"',
-            found=repr(line),
-            exists=joints,
-        )
-    joint, topic, *axis = words
-    return joint, topic, ''.join(axis)
+def torque_sensors(lines: Sequence[str], joints: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Return [(joint, topic, axis or ''), ...] of ``lines`` of the option torques."""
+    sensors = []
+    for line in lines:
+        words = line.split()
+        if len(words) not in (2, 3) or words[0] not in joints:
+            raise ConfigError(
+                'option torques',
+                expected='"JOINT TOPIC [AXIS]"',
+                found=repr(line),
+                exists=joints,
+            )
+        joint, topic, *axis = words
+        sensors.append((joint, topic, ''.join(axis)))
+    return sensors
 
 
 def _torques(recording, actuated, sensors):

@@ -177,8 +177,8 @@ def projected_torque(robot: Mechanism, state: MechanismState, pi: np.ndarray) ->
     """Return R' tau (B, k) of bodies with parameters pi (10 n,): ``projected_rows`` times pi."""
     out = np.zeros((len(state.q), len(robot)))
     for j, rows in enumerate(tree_rows(robot.robot, state.q, state.v, state.a)):
-        own = np.concatenate([pi[10 * b : 10 * b + 10] for b in robot.robot.subtree(j)])
-        out += state.R[:, j] * (own @ rows)[:, None]
+        moved = np.concatenate([pi[10 * b : 10 * b + 10] for b in robot.robot.subtree(j)])
+        out += state.R[:, j] * (moved @ rows)[:, None]
     return out
 
 

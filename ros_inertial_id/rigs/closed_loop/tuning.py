@@ -61,7 +61,7 @@ class Trial:
             recording,
             robot.coordinates,
             replace(options, cutoff=NO_CUTOFF, decimate=1),
-            tuple(robot.joint_names[j] for j in robot.actuated),
+            robot.motor_names,
         )
         self._joints = replace(joints, effort=_on_slower_clock(joints.effort, joints.clock.period))
 
@@ -118,8 +118,8 @@ class Trial:
         # offset is drawn there.
         kernel = signals.zero_phase_kernel(1.0, SMOOTH)
         effort = []
-        for j in self._robot.actuated:
-            t, torque = observation.joints.effort[self._robot.joint_names[j]]
+        for name in self._robot.motor_names:
+            t, torque = observation.joints.effort[name]
             effort.append((t, signals.smooth(torque[:, None], kernel)[:, 0]))
         source = observation.joints.effort_source
 
@@ -162,7 +162,7 @@ class Trial:
         if np.linalg.norm(residual) > RESIDUAL_WITH_CAUSE * np.linalg.norm(y):
             weights = np.repeat(1.0 / np.maximum(residual.std(axis=1), 1e-300), residual.shape[1])
             doubts = doubts_of(self._robot, state, span(W * weights[:, None]), y, weights)
-        if doubts or any(self._robot.known.values()):
+        if doubts or self._robot.has_scale:
             return doubts
         return None
 

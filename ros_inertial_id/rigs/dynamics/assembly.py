@@ -6,9 +6,10 @@ from functools import lru_cache
 import numpy as np
 from scipy.linalg import qr
 
-from .closure import constraint, Coupling, moment_arms, parse_closure, STRUCTURAL_RANK
+from .closure import constraint, moment_arms, parse_closure, STRUCTURAL_RANK
 from .continuation import random_walk
-from .couplings import gearing, members
+from .couplings import couplings_of, gearing, members
+from .joint_names import joint_index
 from .mechanism import describe, Mechanism, MechanismOptions, SINGULAR
 from .motors import with_motors
 from ...dynamics.robot_model import robot_from_options
@@ -45,7 +46,9 @@ def _assembled(urdf: str, options: MechanismOptions) -> Mechanism:
     robot = with_motors(robot_from_options(urdf, options, np.zeros(3)), options)
     closures = tuple(parse_closure(text, robot) for text in options.closures)
     start = _start(robot, options.start)
-    wanted = _named_joints(robot, options.independent)
+    wanted = tuple(
+        joint_index(robot.joint_names, name, 'option independent') for name in options.independent
+    )
     assembler = _Assembler(robot, closures, start)
     if start:
         q = assembler.beside_start(start, wanted)
@@ -65,14 +68,6 @@ def _assembled(urdf: str, options: MechanismOptions) -> Mechanism:
     if not start and assembler.apart(q, assembler.drawing) > ANOTHER_ASSEMBLY:
         _refuse_several(mechanism)
     return _with_best(mechanism, postures)
-
-
-def _named_joints(robot, names):
-    """Return the indices of the joints of the option ``independent``."""
-    for name in names:
-        if name not in robot.joint_names:
-            raise ConfigError('option independent', found=repr(name), exists=robot.joint_names)
-    return tuple(map(robot.joint_names.index, names))
 
 
 def _independent(robot, J, wanted):
@@ -168,7 +163,7 @@ class _Assembler:
         limited = robot.lower < robot.upper
         self.low = np.where(limited, robot.lower, -np.pi)
         self.high = np.where(limited, robot.upper, np.pi)
-        couplings = [c for c in closures if isinstance(c, Coupling)]
+        couplings = couplings_of(closures)
         counted = [j for c in couplings for j in members(c)]
         self._limited = limited
         self._turning = ~np.asarray(robot.prismatic) & ~np.isin(np.arange(len(robot)), counted)

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .joint_names import joint_index
 from ...dynamics.body_motion import body_motions, cross, Frame, frame_of, twists
 from ...dynamics.robot_model import RobotModel
 from ...errors import ConfigError, RobotModelError
@@ -134,11 +135,7 @@ def _coupling(text, words, robot):
     if len(terms) % 2:
         *terms, offset = terms
     names, factors = [joint, *terms[::2]], terms[1::2]
-    for name in names:
-        if name not in robot.joint_names:
-            raise RobotModelError(
-                f'closure {text!r}', found=f'joint {name!r}', exists=robot.joint_names
-            )
+    lead, *others = (joint_index(robot.joint_names, name, f'closure {text!r}') for name in names)
     try:
         ratios = tuple(float(x) for x in factors)
         constant = float(offset or 0.0)
@@ -148,7 +145,6 @@ def _coupling(text, words, robot):
             expected='numbers after the joints',
             found=' '.join([*factors, offset]).strip(),
         ) from None
-    lead, *others = (robot.joint_names.index(name) for name in names)
     return Coupling(text, lead, tuple(others), ratios, constant)
 
 

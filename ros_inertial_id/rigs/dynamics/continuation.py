@@ -120,27 +120,27 @@ class Continuation:
             slow = self._steps(q[near], R[near], here[near], target[near], STEPS_SHORTER * pieces)
             _check(mechanism, slow[4], slow[0], t[near], target[near])
             _check_regular(mechanism, slow[0], slow[3], t[near])
-            for whole, part in zip(out, slow):
-                whole[near] = part
+            for samples, slower in zip(out, slow):
+                samples[near] = slower
         return out
 
     def _steps(self, q, R, here, target, pieces):
         """Return q, R, dexterity after equal steps, the lowest on the way, whether all closed."""
-        lowest, whole = np.full(len(q), np.inf), np.ones(len(q), dtype=bool)
+        lowest, closed_all = np.full(len(q), np.inf), np.ones(len(q), dtype=bool)
         for part in range(1, pieces + 1):
             goal = here + (target - here) * (part / pieces)
             q, closed = newton(self._mechanism, q, R, goal, goal)
             R, dexterity = self._mechanism.transformation(q)
-            lowest, whole = np.minimum(lowest, dexterity), whole & closed
-        return q, R, dexterity, lowest, whole
+            lowest, closed_all = np.minimum(lowest, dexterity), closed_all & closed
+        return q, R, dexterity, lowest, closed_all
 
     def _unwind(self, q):
         """Return q with dependent angles continued from the last sample, no jumps by turns."""
-        whole = np.vstack([self._last[1], q])
-        whole[:, self._turning] = np.unwrap(whole[:, self._turning], axis=0)
+        turns = np.vstack([self._last[1], q])
+        turns[:, self._turning] = np.unwrap(turns[:, self._turning], axis=0)
         for follower in self._followers:  # as far as they turn
-            whole[:, follower.joint] = follower.at(whole)
-        return whole[1:]
+            turns[:, follower.joint] = follower.at(turns)
+        return turns[1:]
 
 
 def newton(
@@ -217,8 +217,8 @@ def guard(
     # It falls to zero between two samples, from before and from after, within a sample interval.
     fall = -np.diff(dexterity)
     with np.errstate(divide='ignore', invalid='ignore'):
-        left = dexterity[1:-2] / fall[:-2] - dexterity[2:-1] / fall[2:]
-    passed = np.flatnonzero((fall[:-2] > 0.0) & (fall[2:] < 0.0) & (left < MEET)) + 1
+        time_to_zero = dexterity[1:-2] / fall[:-2] - dexterity[2:-1] / fall[2:]
+    passed = np.flatnonzero((fall[:-2] > 0.0) & (fall[2:] < 0.0) & (time_to_zero < MEET)) + 1
     if passed.size:
         k = int(passed[0])
         _refuse(

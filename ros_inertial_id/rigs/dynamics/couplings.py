@@ -34,8 +34,13 @@ def solved(coupling: Coupling, joint: int, count: int) -> Follower:
     row = np.zeros(count)
     row[coupling.joint] = 1.0
     row[list(coupling.others)] -= coupling.ratios
-    own, row[joint] = row[joint], 0.0
-    return Follower(joint, -row / own, coupling.offset / own)
+    ratio, row[joint] = row[joint], 0.0
+    return Follower(joint, -row / ratio, coupling.offset / ratio)
+
+
+def couplings_of(closures: Sequence[FrameClosure | Coupling]) -> list[Coupling]:
+    """Return those of ``closures`` that are Couplings."""
+    return [c for c in closures if isinstance(c, Coupling)]
 
 
 def members(coupling: Coupling) -> tuple[int, ...]:
@@ -46,11 +51,10 @@ def members(coupling: Coupling) -> tuple[int, ...]:
 def in_loops(robot: RobotModel, closures: Sequence[FrameClosure | Coupling]) -> np.ndarray:
     """Return which joints (n,) lie between the frames of a closure."""
     out = np.zeros(len(robot), dtype=bool)
-    for closure in closures:
-        if isinstance(closure, FrameClosure):
-            for joint in range(len(robot)):
-                below = robot.subtree(joint)
-                out[joint] |= (closure.first.body in below) != (closure.second.body in below)
+    frames = [c for c in closures if isinstance(c, FrameClosure)]
+    for joint in range(len(robot)):
+        below = robot.subtree(joint)
+        out[joint] = any((c.first.body in below) != (c.second.body in below) for c in frames)
     return out
 
 
@@ -63,10 +67,10 @@ def followers(
     A Follower is in no loop and in no coupling but those that are solved after its own.
     """
     free = set(dependent) - set(np.flatnonzero(in_loops(robot, closures)))
-    unsolved = [c for c in closures if isinstance(c, Coupling)]
+    unsolved = couplings_of(closures)
     solutions: list[Follower] = []  # the last is solved first: others follow from it
-    while (found := _solvable(unsolved, free)) is not None:
-        coupling, joint = found
+    while (solvable := _solvable(unsolved, free)) is not None:
+        coupling, joint = solvable
         solutions.append(solved(coupling, joint, len(robot)))
         unsolved.remove(coupling)
     return tuple(reversed(solutions)), [j for c in unsolved for j in members(c)]
@@ -97,9 +101,8 @@ def gearing(
     """
     looped, out = in_loops(robot, closures), np.ones(len(independent))
     coupled = np.zeros(len(robot), dtype=bool)
-    for closure in closures:
-        if isinstance(closure, Coupling):
-            coupled[list(members(closure))] = True
+    for coupling in couplings_of(closures):
+        coupled[list(members(coupling))] = True
     unit = np.where(robot.prismatic, size, 1.0)
     for k, i in enumerate(independent):
         if looped[i] or not coupled[i]:

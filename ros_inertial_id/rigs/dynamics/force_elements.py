@@ -16,6 +16,7 @@ from typing import Any, Callable
 
 import numpy as np
 
+from .joint_names import joint_index
 from ...dynamics.body_motion import body_motions, Frame, frame_of, twists
 from ...dynamics.friction import (
     check_laws,
@@ -168,7 +169,7 @@ def _friction(robot, line, widths, size):
         names = robot.joint_names
     out = []
     for name in names:
-        joint = _joint(robot, name, line)
+        joint = joint_index(robot.joint_names, name, repr(line))
         slides = robot.prismatic[joint]
         for parameter in friction_parameters(
             joint + 1, name, laws, _limit(robot, joint), widths, slides
@@ -206,7 +207,7 @@ def _spring(robot, line, number):
     kind, names, rest = _spring_words(line)
     make: Callable[..., JointForce | LineForce]
     if kind == 'joint':
-        joint = _joint(robot, names[0], line)
+        joint = joint_index(robot.joint_names, names[0], repr(line))
         slides = robot.prismatic[joint]
         make = partial(JointForce, joint=joint)
     else:
@@ -238,12 +239,6 @@ def _spring_words(line):
         raise ConfigError(
             f'spring {line!r}', exists=('joint JOINT [REST]', 'between LINK LINK [LENGTH]')
         ) from None
-
-
-def _joint(robot, name, line):
-    if name not in robot.joint_names:
-        raise ConfigError(f'{line!r}', found=f'joint {name!r}', exists=robot.joint_names)
-    return robot.joint_names.index(name)
 
 
 def _limit(robot, joint):

@@ -90,6 +90,16 @@ class Mechanism:
         """Return the names of the independent joints."""
         return tuple(self.robot.joint_names[i] for i in self.independent)
 
+    @property
+    def motor_names(self) -> tuple[str, ...]:
+        """Return the names of the actuated joints."""
+        return tuple(self.robot.joint_names[j] for j in self.actuated)
+
+    @property
+    def has_scale(self) -> bool:
+        """Return whether a parameter is known that is not zero: no factor of all is free then."""
+        return any(self.known.values())
+
     def kinematics_sha256(self) -> str:
         """Return a hash of kinematics and closures: two mechanisms with it move alike."""
         closures = [c.text for c in self.closures]

@@ -70,9 +70,9 @@ def instrumental(
     )
 
 
-def _scores(problem, read, instruments, found):
+def _scores(problem, read, instruments, estimated):
     """Return the covariance (b, b) of Z'r weighted, r the residual of (params, deviations)."""
-    base, (beta, standard_deviation) = problem.base, found
+    base, (beta, standard_deviation) = problem.base, estimated
     values = base.expand(beta, np.zeros(len(base.parameters)))
     residuals = residuals_of(read(base.parameters), values)
     return score_covariance(
@@ -83,15 +83,15 @@ def _scores(problem, read, instruments, found):
     )
 
 
-def moments_of(pairs: Pairs, place: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return group -> (Z'W (b, b), Z'y (b,)); pairs, place : see ``score_covariance``."""
-    b, out = int(place.max()) + 1, dict[str, tuple[np.ndarray, np.ndarray]]()
-    for block, other in pairs:
-        if not np.array_equal(block.t, other.t):
+def moments_of(pairs: Pairs, places: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return group -> (Z'W (b, b), Z'y (b,)); pairs, places : see ``score_covariance``."""
+    b, out = int(places.max()) + 1, dict[str, tuple[np.ndarray, np.ndarray]]()
+    for block, instruments in pairs:
+        if not np.array_equal(block.t, instruments.t):
             raise EstimationError('the instruments are of other samples than the data')
-        for g, h in zip(block.groups, other.groups):
-            seen = np.flatnonzero(place[g.columns] >= 0)
-            where, W, Z = place[g.columns][seen], g.W[:, seen], h.W[:, seen]
+        for g, h in zip(block.groups, instruments.groups):
+            estimated = np.flatnonzero(places[g.columns] >= 0)
+            where, W, Z = places[g.columns][estimated], g.W[:, estimated], h.W[:, estimated]
             ZW, Zy = out.setdefault(g.name, (np.zeros((b, b)), np.zeros(b)))
             ZW[np.ix_(where, where)] += Z.T @ W
             Zy[where] += Z.T @ g.y
@@ -127,28 +127,28 @@ def score_covariance(
     pairs: Pairs,
     gamma: Mapping[str, np.ndarray],
     standard_deviation: Mapping[str, float],
-    place: np.ndarray,
+    places: np.ndarray,
 ) -> np.ndarray:
     """
     Return sum over t, s of Z_t gamma(t - s) Z_s' (p, p), rows weighted by standard deviation.
 
     pairs : (block, block of the instruments Z) in order of time; for least squares both are the
         same; gamma : of ``tapered_autocovariances``
-    place : column -> row of the result, -1: none
+    places : column -> row of the result, -1: none
     standard_deviation : group -> of its rows [unit of the group]
     """
     from scipy.signal import oaconvolve
 
-    size = int(place.max()) + 1
+    size = int(places.max()) + 1
     out = np.zeros((size, size))
-    for block, other in pairs:
-        for g, h in zip(block.groups, other.groups):
-            where = place[g.columns]
-            seen = np.flatnonzero(where >= 0)
-            Z = h.W[:, seen] / standard_deviation[g.name] ** 2
+    for block, instruments in pairs:
+        for g, h in zip(block.groups, instruments.groups):
+            where = places[g.columns]
+            estimated = np.flatnonzero(where >= 0)
+            Z = h.W[:, estimated] / standard_deviation[g.name] ** 2
             L = len(gamma[g.name]) // 2
             smooth = oaconvolve(Z, gamma[g.name][:, None], axes=0)[L : L + len(Z)]
-            out[np.ix_(where[seen], where[seen])] += Z.T @ smooth
+            out[np.ix_(where[estimated], where[estimated])] += Z.T @ smooth
     return (out + out.T) / 2
 
 

@@ -74,12 +74,14 @@ class MotionNoise:
         rows = A * scale
         if estimate.system:
             rows = estimate.system[0] * scale
-        left = np.linalg.lstsq(A * scale, rows, rcond=1e-12)[0]  # without what only noise excites
+        excited = np.linalg.lstsq(A * scale, rows, rcond=1e-12)[
+            0
+        ]  # without what only noise excites
         prior = prior / np.outer(scale, scale)
         meat = self._meat(problem, estimate, weights) * np.outer(scale, scale)
         still = np.linalg.inv(np.eye(len(prior)) + prior @ rows.T @ rows)
         gain = still @ prior
-        covariance = still @ prior @ still.T + gain @ left.T @ meat @ left @ gain.T
+        covariance = still @ prior @ still.T + gain @ excited.T @ meat @ excited @ gain.T
         return _with_covariance(estimate, covariance * np.outer(scale, scale))
 
     def _meat(self, problem, estimate, weights):
@@ -115,15 +117,15 @@ def motion_noise(
     base : BaseParameters of the columns of the blocks.  None where there are no pairs.
     pairs : such triples, in order of time; residuals : of the same data
     """
-    place = base.places()
+    places = base.places()
     scores: dict[str, np.ndarray] = {}
     sums: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for block, errors, times in pairs:
         for group in block.groups:
             e = errors[group.name]
-            seen = place[group.columns] >= 0
-            own = scores.setdefault(group.name, np.zeros((len(base), e.shape[1])))
-            own[place[group.columns][seen]] += np.sqrt(times) * group.W.T[seen] @ e
+            estimated = places[group.columns] >= 0
+            score = scores.setdefault(group.name, np.zeros((len(base), e.shape[1])))
+            score[places[group.columns][estimated]] += np.sqrt(times) * group.W.T[estimated] @ e
             add_lags(sums, group.name, autocovariances(e.T).mean(0), np.arange(len(e), 0, -1))
     if not scores:
         return None
@@ -199,8 +201,8 @@ def _made_good(problem, estimate, scales, rows, noise):
     shares, directions = noise
     part = np.where(shares > NOISE_SHARE, 0.0, shares)
     dual = information @ directions  # inverse of the directions, transposed
-    whole = information + prior.T @ prior
-    move = scales[:, None] * np.linalg.solve(whole - (dual * part) @ dual.T, whole) / scales
+    total = information + prior.T @ prior
+    move = scales[:, None] * np.linalg.solve(total - (dual * part) @ dual.T, total) / scales
     covariance = move @ estimate.cov_params @ move.T
     error = np.sqrt(np.diag(covariance))
     independent = effective_standard_deviation(problem, estimate.standard_deviation)

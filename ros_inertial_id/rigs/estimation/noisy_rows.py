@@ -121,8 +121,8 @@ def _instruments(data, parameters):
     for robot, observation in zip(data.robots, data.observations):
         # The cutoff is three times where the motion ends: a third of it leaves motion, no noise.
         followed = observation.low_passed(observation.summary.cutoff / 3.0)
-        for state, other in zip(observation.states(training=True), followed.states(training=True)):
+        for state, quiet in zip(observation.states(training=True), followed.states(training=True)):
             yield from zip(
                 data.method.regress(state, robot, parameters),
-                data.method.regress(other, robot, parameters),
+                data.method.regress(quiet, robot, parameters),
             )

@@ -177,8 +177,8 @@ def _check_mounting(topic, predicted, measured, rotation):
     weight = np.repeat([1.0 / (x.std() + 1e-9) for x in np.split(predicted, 2, axis=1)], 3)
     ours, theirs = ((x * weight).reshape(-1, 3) for x in (measured, predicted))
     turn, _ = Rotation.align_vectors(theirs, ours)
-    left, before = (np.linalg.norm(theirs - x) for x in (turn.apply(ours), ours))
-    if turn.magnitude() > TURNED and left < MENDED * before:
+    after, before = (np.linalg.norm(theirs - x) for x in (turn.apply(ours), ours))
+    if turn.magnitude() > TURNED and after < MENDED * before:
         rpy = (turn * Rotation.from_matrix(rotation)).as_euler('xyz')
         raise RecordingError(
             f'the IMU {topic} is mounted another way than described',

@@ -139,14 +139,14 @@ def _best_exchange(markers, layout, error):
 
 
 def off_layout(
-    markers: np.ndarray, layout: np.ndarray, labels: Sequence[str], found: Registration
+    markers: np.ndarray, layout: np.ndarray, labels: Sequence[str], poses: Registration
 ) -> dict[str, list[float]]:
     """
     Return {label: [x, y, z]} of markers that sit elsewhere beyond doubt, from their place [m].
 
-    markers : (N, k, 3) [m]; found : their Registration onto the layout (k, 3)
+    markers : (N, k, 3) [m]; poses : their Registration onto the layout (k, 3)
     """
-    good = np.isfinite(found.position).all(1) & np.isfinite(markers).all((1, 2))
+    good = np.isfinite(poses.position).all(1) & np.isfinite(markers).all((1, 2))
     if good.sum() < COMPLETE_FRAMES:
         return {}
     noise = float(np.sqrt(np.mean(white_variance(markers[good].reshape(good.sum(), -1)))))
@@ -154,8 +154,8 @@ def off_layout(
         _shown_layout(
             markers[good],
             layout,
-            found.position[good],
-            Rotation.from_quat(found.quaternion_xyzw[good]),
+            poses.position[good],
+            Rotation.from_quat(poses.quaternion_xyzw[good]),
         )
         - layout
     )

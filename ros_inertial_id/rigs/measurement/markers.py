@@ -91,7 +91,7 @@ def read_markers(recording: Recording, lines: Sequence[str]) -> list[Marker]:
                 found=repr(line),
                 exists=('TOPIC LINK', 'TOPIC[LABEL] LINK', 'TOPIC LINK pose'),
             )
-        topic, label, link, what = match.groups()
+        topic, label, link, what = match.groups(default='')
         channel = channel_of(recording, topic)
         t = (channel.stamp_ns - origin) * 1e-9
         position, rotation = _series(channel, label, what == 'pose')
@@ -100,7 +100,7 @@ def read_markers(recording: Recording, lines: Sequence[str]) -> list[Marker]:
             raise RecordingError(f'marker {line!r} was never seen')
         order = np.flatnonzero(good)[np.argsort(t[good], kind='stable')]
         name = topic
-        if label is not None:
+        if label:
             name = f'{topic}[{label}]'
         out.append(Marker(name, link, t, position, rotation).rows(order))
     return out
@@ -110,7 +110,7 @@ def _series(channel, label, pose):
     """Return position (n, 3) and rotation (n, 3, 3) or None of one marker of a channel."""
     if 'position' not in channel.fields:
         raise RecordingError(f'{channel.topic} carries no positions', found=channel.type)
-    position = one_of(channel, label or '', channel.fields['position'])
+    position = one_of(channel, label, channel.fields['position'])
     if not pose:
         return position, None
     if 'orientation_xyzw' not in channel.fields:
@@ -119,7 +119,7 @@ def _series(channel, label, pose):
             found=channel.type,
             do='leave out "pose" in markers:',
         )
-    quaternion = one_of(channel, label or '', channel.fields['orientation_xyzw'])
+    quaternion = one_of(channel, label, channel.fields['orientation_xyzw'])
     seen = np.isfinite(quaternion).all(1) & (np.linalg.norm(quaternion, axis=1) > 0.5)
     rotation = np.full((len(position), 3, 3), np.nan)
     rotation[seen] = Rotation.from_quat(quaternion[seen]).as_matrix()
@@ -182,7 +182,7 @@ def _at(marker, t):
     after = np.clip(np.searchsorted(marker.t, t), 1, len(steps))
     ahead, behind = marker.t[after] - t, t - marker.t[after - 1]
     near = np.minimum(np.abs(ahead), np.abs(behind)) <= 0.501 * np.median(np.diff(t))
-    kept = (
+    beside = (
         near
         & (ahead >= 0)
         & (behind >= 0)
@@ -190,8 +190,11 @@ def _at(marker, t):
     )
     rotation = marker.rotation
     if rotation is not None:
-        turned = on_clock(marker.t, rotation.reshape(-1, 9), t[kept])
+        turned = on_clock(marker.t, rotation.reshape(-1, 9), t[beside])
         rotation = Rotation.from_matrix(turned.reshape(-1, 3, 3)).as_matrix()  # orthogonal again
     return replace(
-        marker, t=t[kept], position=on_clock(marker.t, marker.position, t[kept]), rotation=rotation
+        marker,
+        t=t[beside],
+        position=on_clock(marker.t, marker.position, t[beside]),
+        rotation=rotation,
     )

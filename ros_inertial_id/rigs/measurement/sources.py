@@ -92,18 +92,19 @@ def one_of(channel: Channel, label: str, values: np.ndarray) -> np.ndarray:
     if values.ndim == 2:
         return values
     count = values.shape[1]
-    if not label and count == 1:
-        return values[:, 0]
-    if label in channel.names:
-        return values[:, channel.names.index(label)]
-    if label.isdigit() and int(label) < count:
-        return values[:, int(label)]
-    raise RecordingError(
-        f'{channel.topic} holds many markers',
-        found=f'label {label!r}',
-        exists=channel.names or tuple(str(k) for k in range(count)),
-        do='name one: label: beside pose:, or TOPIC[LABEL] LINK in markers:',
-    )
+    indices = tuple(str(k) for k in range(count))
+    column = {name: k for k, name in enumerate(indices)}
+    column.update({name: k for k, name in enumerate(channel.names)})
+    if count == 1:
+        column.setdefault('', 0)
+    if label not in column:
+        raise RecordingError(
+            f'{channel.topic} holds many markers',
+            found=f'label {label!r}',
+            exists=channel.names or indices,
+            do='name one: label: beside pose:, or TOPIC[LABEL] LINK in markers:',
+        )
+    return values[:, column[label]]
 
 
 def read_pose(recording: Recording, source: BodySource, origin_ns: int) -> Series:
@@ -115,7 +116,7 @@ def read_pose(recording: Recording, source: BodySource, origin_ns: int) -> Serie
     channel = channel_of(recording, source.topic)
     if source.kind == 'markers':
         return _registered(channel, source, origin_ns)
-    if 'orientation_xyzw' not in channel.fields or 'position' not in channel.fields:
+    if not {'orientation_xyzw', 'position'} <= set(channel.fields):
         raise RecordingError(
             f'{channel.topic} holds no poses',
             found=channel.type,

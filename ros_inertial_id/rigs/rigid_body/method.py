@@ -17,9 +17,9 @@ from .payload_link import urdf_with_payload
 from .rig import body_rig, BodyRig, PAYLOAD, payload_rig
 from ..bodies.method import BodiesMethod, BodiesOptions, dense_rows, Hypothesis
 from ..bodies.observation import BodiesObservation, BodiesState
-from ..dynamics.rigid_bodies import AXES, composite_rows, own_rows, ROW_UNITS
+from ..dynamics.rigid_bodies import AXES, composite_rows, own_rows, ROW_UNITS, wrench_groups
 from ...dynamics.inertial_parameters import Parameter, ten_of_body
-from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
+from ...dynamics.regressor import BLOCK, RegressorBlock
 from ...errors import ConfigError
 from ...measurement.recording import Recording
 from ...measurement.summary import Summary
@@ -271,11 +271,8 @@ def _group_rows(state, robot, group, per_body, biased):
         if biased:
             rows.append(T.transpose(1, 0, 2))
             columns.append(per_body * len(robot.link_names) + 6 * k + np.arange(6))
-    name, W = '+'.join(robot.link_names[k] for k in group), np.concatenate(rows, axis=2)
-    return [
-        RowGroup(f'{name} {axis}', unit, np.concatenate(columns), W[i], y[:, i], y_raw[:, i])
-        for i, (axis, unit) in enumerate(zip(AXES, ROW_UNITS))
-    ]
+    name = '+'.join(robot.link_names[k] for k in group)
+    return wrench_groups(name, np.concatenate(columns), np.concatenate(rows, axis=2), y, y_raw)
 
 
 def _rows_of_bodies(bodies, per_body):

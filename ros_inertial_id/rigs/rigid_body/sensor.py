@@ -107,14 +107,14 @@ def _rows_along(observation, wrench, axes):
 
 def _refuse_other_axes(observation, wrench, topic, left):
     """Raise RecordingError where other axes than described leave far less than ``left`` [N]."""
-    other = OTHER_AXES[wrench.axes]
-    otherwise, _ = _fitted(*_rows_along(observation, wrench, other))
+    axes = OTHER_AXES[wrench.axes]
+    otherwise, _ = _fitted(*_rows_along(observation, wrench, axes))
     if left <= OTHERWISE * otherwise:
         return
     raise RecordingError(
-        f'the force of {topic} is along {AXES_WORDS[other]}',
+        f'the force of {topic} is along {AXES_WORDS[axes]}',
         expected=f'{AXES_WORDS[wrench.axes]}, as described',
-        found=f'{left:.2g} N that no mass explains, {otherwise:.2g} N along {AXES_WORDS[other]}',
+        found=f'{left:.2g} N that no mass explains, {otherwise:.2g} N along {AXES_WORDS[axes]}',
         do='let the driver turn it, or describe it with axes:',
     )
 
@@ -166,17 +166,17 @@ def _fitted(A, y):
     return float(np.sqrt(np.mean((y.ravel() - rows @ x) ** 2))), x
 
 
-def _least_turn(left, turn):
-    """Return (misfit, rotation vector) of the turn near ``turn`` with the least c' left c."""
+def _least_turn(misfit, turn):
+    """Return (misfit, rotation vector) of the turn near ``turn`` with the least c' misfit c."""
     for _ in range(ROUNDS):
         C = turn.as_matrix()
         slopes = np.stack([np.cross(e, C, axisb=0, axisc=0).ravel() for e in np.eye(3)])
-        step = -np.linalg.pinv(slopes @ left @ slopes.T) @ (slopes @ left @ C.ravel())
+        step = -np.linalg.pinv(slopes @ misfit @ slopes.T) @ (slopes @ misfit @ C.ravel())
         turn = Rotation.from_rotvec(step) * turn
         if np.linalg.norm(step) < SETTLED:
             break
     c = turn.as_matrix().ravel()
-    return c @ left @ c, turn.as_rotvec()
+    return c @ misfit @ c, turn.as_rotvec()
 
 
 def _force(state):
