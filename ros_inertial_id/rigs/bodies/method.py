@@ -31,7 +31,7 @@ from ...options import option
 
 JACKKNIFE_STRETCHES = 16  # left out one by one
 HYPOTHESIS_SURE = 5.0  # standard errors of a number of a hypothesis
-EXPLAINS = 0.05  # share of the squared residual that a hypothesis must take at least
+EXPLAINED_SHARE = 0.05  # share of the squared residual that a hypothesis must take at least
 SIMPLER = 1.03  # times the residual left for every number that a hypothesis has
 AS_LIKELY = 1.3  # times the residual that the best leaves: as likely
 ONE_BY_KINEMATICS = 1e-6  # by which two differ that are one by the kinematics: rounding
@@ -133,7 +133,7 @@ def doubts_of(
     method: BodiesMethod, observation: BodiesObservation, robot: Any, options: Any
 ) -> list[dict[str, Any]]:
     """
-    Return what is wrong with the rig of an ``observation``, as the fields of Findings.
+    Return doubts about the rig of an ``observation``, as the fields of Findings.
 
     method : that writes its rows; robot, options : of it
     """
@@ -186,7 +186,7 @@ class Tested(Generic[StateT]):
         """Return whether it is sure of a number, and takes enough of the residual."""
         if not self.sure.any():
             return False
-        return self.share > EXPLAINS
+        return self.share > EXPLAINED_SHARE
 
     @property
     def remaining(self) -> float:
@@ -195,7 +195,7 @@ class Tested(Generic[StateT]):
 
     @property
     def says(self) -> str:
-        """Return what is wrong, in words."""
+        """Return the error of the rig in words."""
         return self.hypothesis.words(self.numbers, self.errors, self.sure)
 
 
@@ -291,7 +291,7 @@ class _Thinned:
         ]
 
     def stacked(self, make):
-        """Return what ``make`` makes (N, m, k) of all states, and what more noise changes."""
+        """Return rows (N, m, k) that ``make`` makes of all states, and their changes by noise."""
         rows = np.concatenate([make(state) for state in self.all])
         changes = [
             np.sqrt(times) * (make(noisy) - make(state)) for state, noisy, times in self._pairs

@@ -325,7 +325,7 @@ def _mean_pose(vibrations):
 
 
 def _layout_doubts(vibrations):
-    """Return what contradicts the markers' layout, in words, each once."""
+    """Return the doubts about the markers' layout, in words, each once."""
     doubts = chain.from_iterable(v.observation.summary.details['doubts'] for v in vibrations)
     return tuple(dict.fromkeys(d['says'] for d in doubts if d['severity'] == 'wrong'))
 

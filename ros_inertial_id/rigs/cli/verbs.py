@@ -101,7 +101,7 @@ def postures(options: Any) -> None:
 
 
 def _entry(base, estimate, k):
-    """Return what is said of base parameter k: no numbers where it is not determined."""
+    """Return {name, unit, value, ...} of base parameter k, None for what is not determined."""
     value, error = None, None
     if estimate.determined[k]:
         value, error = float(estimate.params[k]), float(estimate.bse[k])

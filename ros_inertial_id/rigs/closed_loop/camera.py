@@ -20,13 +20,16 @@ from ..dynamics.mechanism import Mechanism
 from ..measurement.markers import common_frames, Frames, Marker
 from ...errors import ConfigError, RecordingError
 
-FEW, MANY = 120, 5000  # frames by which the pose is sought, and found: more add no precision
+SEEKING_FRAMES, FINDING_FRAMES = (
+    120,
+    5000,
+)  # frames by which the pose is sought, and found: more add no precision
 CAMERA_ROUNDS = 25
 CAMERA_SETTLED = 1e-3  # standard errors: a smaller step does not matter
 DIRECTION_SURE = 0.05  # standard error, share of the reach, of a direction that is determined
 FITS_NOWHERE = 4.0  # standard deviations: the median of a marker that fits nowhere
 POSES_FIT_ALIKE = 1.2  # ratio of mean losses below which two poses fit alike
-NUMBERS = 'turn about x', 'turn about y', 'turn about z', 'x', 'y', 'z'
+POSE_NUMBERS = 'turn about x', 'turn about y', 'turn about z', 'x', 'y', 'z'
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ class FoundCamera:
     A Camera that fits.
 
     standard_error : (6,) of shift [m] and turn [rad] along and about the base's axes
-    loose : the NUMBERS that markers leave open; loss : mean loss of a frame (Cauchy)
+    loose : the POSE_NUMBERS that markers leave open; loss : mean loss of a frame (Cauchy)
     misfit : largest median of a marker [standard deviations]
     """
 
@@ -98,7 +101,7 @@ def view(
         return camera.placed(seen), {}
     few, many = (
         MarkerFit(robot, _spread(seen, count), options.marker_noise, options.tag_noise)
-        for count in (FEW, MANY)
+        for count in (SEEKING_FRAMES, FINDING_FRAMES)
     )
     starts = [camera]
     if not options.camera:
@@ -166,7 +169,7 @@ def _step(fit, rows, q, camera, seen):
     return (
         half @ (half.T @ right),
         np.linalg.norm(half, axis=1),
-        tuple(name for name, o in zip(NUMBERS, open_) if o),
+        tuple(name for name, o in zip(POSE_NUMBERS, open_) if o),
     )
 
 

@@ -32,7 +32,7 @@ def doubts_of(
     weights: np.ndarray,
 ) -> list[dict[str, Any]]:
     """
-    Return what is likeliest wrong with a Mechanism, as the fields of Findings; empty: nothing.
+    Return the likeliest doubt about a Mechanism as the fields of a Finding, in a list, or none.
 
     state : N samples; explained : (k N, r) orthonormal basis of what its parameters can explain of
     forces times weights; force : (k N,) by the motors; weights : (k N,) one over their deviation

@@ -20,7 +20,10 @@ from ...dynamics.body_motion import body_motions, frame_of, twists
 LIBRARY = 400  # random configurations per independent coordinate
 GAUSS_NEWTON_STEPS = 15  # Gauss-Newton steps; from the library a handful is enough
 STEP_SETTLED = 0.1  # standard deviations: of a smaller step, taken, hardly anything is left
-STARTS, FEW = 12, 10  # postures, and frames of one set of markers, that show what is left open
+OPEN_STARTS, FRAMES_PER_SET = (
+    12,
+    10,
+)  # postures, and frames of one set of markers, that show what is left open
 OUTLIER = 6.0  # standard deviations
 LARGEST_STEP = 0.2  # [rad], or share of the reach [m]
 
@@ -60,10 +63,10 @@ class MarkerFit:
         seen = np.isfinite(self.frames.position).all(-1)
         sets, number = np.unique(seen, axis=0, return_inverse=True)
         alone, index = np.zeros(len(sets), dtype=bool), list(self.robot.independent)
-        starts = self.library[:: len(self.library) // STARTS]
+        starts = self.library[:: len(self.library) // OPEN_STARTS]
         for k in range(len(sets)):
             rows = np.flatnonzero(number.ravel() == k)
-            rows = np.tile(rows[:: -(-len(rows) // FEW)], len(starts))
+            rows = np.tile(rows[:: -(-len(rows) // FRAMES_PER_SET)], len(starts))
             posture = self.refine(rows, np.repeat(starts, len(rows) // len(starts), axis=0))[1]
             apart = (np.abs(self.turned((posture - q[rows])[:, index])) > self.step).any(1)
             fits = self.loss(rows, posture) < self.loss(rows, q[rows]) + 0.5 * OUTLIER**2
@@ -148,7 +151,7 @@ class MarkerFit:
         return self.misfit(q) < OUTLIER
 
     def notes(self, q: np.ndarray, rows: np.ndarray, kept: np.ndarray) -> dict[str, Any]:
-        """Return what a log says of q (M, n) of ``rows``, ``kept`` (all frames, m) markers."""
+        """Return counts and rms [m] of q (M, n) of ``rows``; kept : (all frames, m) markers."""
         misfit = np.where(kept[rows], self.misfit(q, rows), np.nan)
         seen = np.isfinite(self.frames.position).all(-1)
         rms = np.sqrt(np.nanmean(misfit**2, axis=0)) * self.noise[0]

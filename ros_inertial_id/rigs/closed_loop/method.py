@@ -43,7 +43,7 @@ from ...methods.contract import Method
 from ...options import described_blocks, option
 
 NO_MOTOR = ('none',)  # option actuated
-UNITS = {False: 'N m', True: 'N'}  # of a torque, of the force of a slide
+TORQUE_UNITS = {False: 'N m', True: 'N'}  # of a torque, of the force of a slide
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class ClosedLoop(
         wanted: np.ndarray | None = None,
     ) -> Iterator[RegressorBlock]:
         """Yield the RegressorBlocks of a MechanismState; columns as ``parameters``."""
-        units = [UNITS[robot.prismatic[j]] for j in robot.independent]
+        units = [TORQUE_UNITS[robot.prismatic[j]] for j in robot.independent]
         columns = np.arange(len(parameters))
         for low in range(0, len(state.t), BLOCK):
             part = state.rows(slice(low, low + BLOCK))

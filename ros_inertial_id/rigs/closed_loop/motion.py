@@ -28,8 +28,8 @@ JOINT_STATE = 'sensor_msgs/msg/JointState'
 MOTION = '/closed_loop/motion'
 TORQUES = '/closed_loop/torques'
 # Axis of a wrench: field and column.
-AXES = {'x': ('torque', 0), 'y': ('torque', 1), 'z': ('torque', 2)}
-AXES |= {'fx': ('force', 0), 'fy': ('force', 1), 'fz': ('force', 2)}
+WRENCH_AXES = {'x': ('torque', 0), 'y': ('torque', 1), 'z': ('torque', 2)}
+WRENCH_AXES |= {'fx': ('force', 0), 'fy': ('force', 1), 'fz': ('force', 2)}
 
 
 @dataclass(frozen=True)
@@ -207,8 +207,8 @@ def _effort_in(channel, joint, axis):
     fields = channel.fields
     if 'effort' in fields and joint in channel.names:
         return fields['effort'][:, channel.names.index(joint)]
-    if 'torque' in fields and axis in AXES:
-        field, column = AXES[axis]
+    if 'torque' in fields and axis in WRENCH_AXES:
+        field, column = WRENCH_AXES[axis]
         return fields[field][:, column]
     if 'data' in fields and fields['data'].ndim == 1:
         return fields['data']

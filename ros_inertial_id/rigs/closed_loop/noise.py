@@ -13,7 +13,7 @@ import numpy as np
 
 from .state import all_parameters, MechanismState, Observation, projected_torque, with_tied
 from ..dynamics.continuation import newton
-from ..dynamics.force_elements import SMOOTH
+from ..dynamics.force_elements import SMOOTH_LAWS
 from ..dynamics.mechanism import Mechanism
 from ...dynamics.inertial_parameters import Parameter
 from ...measurement import signals
@@ -23,7 +23,7 @@ DRAWS = 64  # the variance of an error is known to a fifth
 LOOKED = 16384  # samples looked at; more only repeat it
 MOVED_SAMPLES = 10000  # samples that are moved by noise, for its share of the excitation ...
 MOVED_PER_AXIS = 500  # ... along every axis at least
-STEPS = 1e-6, 1e-4, 1e-2  # of z [rad, m], zdot, zddot for differences
+DIFFERENCE_STEPS = 1e-6, 1e-4, 1e-2  # of z [rad, m], zdot, zddot for differences
 
 
 def noise_errors(
@@ -137,7 +137,7 @@ def _slopes(robot, state, parameters, values):
     """Return slopes (3, k, N, k) of the misfit by z, zdot, zddot of every coordinate."""
     known = with_tied(robot, dict(zip([p.name for p in parameters], values)))
     # Friction turns on and off: it has no slope.
-    smooth = [(e, known[e.parameter.name]) for e in robot.forces if e.parameter.law in SMOOTH]
+    smooth = [(e, known[e.parameter.name]) for e in robot.forces if e.parameter.law in SMOOTH_LAWS]
     pi = np.array([known[p.name] for p in all_parameters(robot) if not p.law])
     index = list(robot.independent)
     z, rate, second = state.q[:, index], state.v[:, index], state.a[:, index]
@@ -151,12 +151,12 @@ def _slopes(robot, state, parameters, values):
     base = misfit(state.q, state.R, rate, second)
     out = np.empty((3, len(index)) + base.shape)
     for j, unit in enumerate(np.eye(len(index))):
-        goal = z + STEPS[0] * unit
+        goal = z + DIFFERENCE_STEPS[0] * unit
         q, _ = newton(robot, state.q, state.R, goal, goal)
         moved = (
             misfit(q, robot.transformation(q)[0], rate, second),
-            misfit(state.q, state.R, rate + STEPS[1] * unit, second),
-            misfit(state.q, state.R, rate, second + STEPS[2] * unit),
+            misfit(state.q, state.R, rate + DIFFERENCE_STEPS[1] * unit, second),
+            misfit(state.q, state.R, rate, second + DIFFERENCE_STEPS[2] * unit),
         )
-        out[:, j] = [(x - base) / step for x, step in zip(moved, STEPS)]
+        out[:, j] = [(x - base) / step for x, step in zip(moved, DIFFERENCE_STEPS)]
     return out

@@ -14,9 +14,9 @@ from ..dynamics.mechanism import Mechanism
 from ..measurement.markers import Frames
 from ...dynamics.body_motion import body_motions, frame_of
 
-STARTS = 64  # random rotations: the nearest is about half a radian from the truth
+ROTATIONS = 64  # random rotations: the nearest is about half a radian from the truth
 REGISTRATION_ROUNDS = 20  # of matching and registration
-BEST = 6  # poses returned
+BEST_POSES = 6  # poses returned
 SAME_POSE = 0.2  # [rad] poses closer together are one
 
 
@@ -24,7 +24,7 @@ def registered(
     robot: Mechanism, configurations: np.ndarray, frames: Frames, arm: float
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """
-    Return the BEST poses [(rotation (3, 3), translation (3,))] that put Frames on a Mechanism.
+    Return the best poses [(rotation (3, 3), translation (3,))] that put Frames on a Mechanism.
 
     configurations : (C, n) random ones; frames : as the camera sees them
     arm : [m] of a tag's axis points
@@ -44,14 +44,14 @@ def registered(
     weight = np.isfinite(seen).all(-1)
     full = weight.sum(1) >= np.median(weight.sum(1))  # frames that show as much as most
     seen, weight = np.nan_to_num(seen[full]), weight[full].astype(float)
-    turns = Rotation.random(STARTS, random_state=0).as_matrix()
+    turns = Rotation.random(ROTATIONS, random_state=0).as_matrix()
     results = [_closest(turn, seen, weight, targets) for turn in turns]
     poses: list[tuple[np.ndarray, np.ndarray]] = []
     for _, R, p in sorted(results, key=lambda result: result[0]):
         away = [Rotation.from_matrix(R @ before.T).magnitude() for before, _ in poses]
         if min(away, default=np.inf) > SAME_POSE:
             poses.append((R, p))
-    return poses[:BEST]
+    return poses[:BEST_POSES]
 
 
 def _points(positions, rotations, tags, arm):

@@ -36,7 +36,7 @@ NO_CUTOFF = 1e9  # [Hz] a cutoff that filters nothing
 GROWTH_SIGNIFICANT = 4.0  # of a chi-squared: two standard deviations
 FASTER = 1.5  # times the rate of the motion: a torque that is low-passed before it is read
 BAND = 0.4  # of the rate of the motion that is kept of it
-SMOOTH = 0.1  # cutoff of the torque, share of its rate, while its clock is sought
+ALIGNING_CUTOFF = 0.1  # cutoff of the torque, share of its rate, while its clock is sought
 BROADER = 1.25  # a motion that is cut a little shifts the offset; noise in it does not
 OFFSET_ROUNDS = 3  # Gauss-Newton steps from the best of a grid of offsets
 OFFSET_STRETCHES = 20  # of the residual, longer than it is correlated
@@ -116,7 +116,7 @@ class Trial:
         Q = span(self._equations(state)[0])
         # Interpolation halves white noise midway between samples: smooth it before, or the
         # offset is drawn there.
-        kernel = signals.zero_phase_kernel(1.0, SMOOTH)
+        kernel = signals.zero_phase_kernel(1.0, ALIGNING_CUTOFF)
         effort = []
         for name in self._robot.motor_names:
             t, torque = observation.joints.effort[name]
@@ -145,7 +145,7 @@ class Trial:
 
     def doubts(self, observation: Observation) -> list[dict[str, Any]] | None:
         """
-        Return what is wrong with the mechanism of an ``observation``, as the fields of Findings.
+        Return doubts about the mechanism of an ``observation``, as the fields of Findings.
 
         None where nothing was found and no parameter is known: a factor of all torques is one of
         all bodies then.
@@ -271,7 +271,7 @@ def offset_change(
     Q: np.ndarray, slope: np.ndarray, force: np.ndarray, groups: int
 ) -> tuple[float, float]:
     """
-    Return by how much [s] an offset that moves torques by ``slope`` (k N,) is off, and its error.
+    Return the error [s] of an offset that moves torques by ``slope`` (k N,), and its deviation.
 
     The error by stretches of time left out, from all columns anew: they too have followed the
     torque.  Q : (k N, r) orthonormal columns; force : (k N,) torques of ``groups`` k coordinates

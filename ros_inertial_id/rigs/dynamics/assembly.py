@@ -15,7 +15,7 @@ from .motors import with_motors
 from ...dynamics.robot_model import robot_from_options
 from ...errors import ConfigError, RobotModelError
 
-WALKERS, STEPS = 48, 6  # of the walk that looks for the best posture
+WALKERS, WALK_STEPS = 48, 6  # of the walk that looks for the best posture
 CLOSED = 1e-8  # largest gap [m, -] of an assembled mechanism
 NO_GAP = 1e-12  # gap at which steps end
 STUCK = 1e6  # damping at which they end
@@ -111,7 +111,7 @@ def _with_best(mechanism, postures):
         )
     mechanism = replace(mechanism, best=values.max())
     if values[0] > SINGULAR * values.max():
-        walk = random_walk(mechanism, WALKERS, np.random.default_rng(0), STEPS)
+        walk = random_walk(mechanism, WALKERS, np.random.default_rng(0), WALK_STEPS)
         values = np.append(values, mechanism.smallest(mechanism.constraint(walk)[1]))
     if values[0] < SINGULAR * values.max():
         raise RobotModelError(

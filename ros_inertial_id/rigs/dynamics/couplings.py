@@ -94,7 +94,7 @@ def gearing(
     size: float,
 ) -> np.ndarray:
     """
-    Return how many times further (k,) independent coordinates go than what they move by couplings.
+    Return ratios (k,) of the way of independent coordinates to that of what couplings move.
 
     1 of all but those that are in a coupling and in no loop.  R (n, k) : rates of all joints by
     theirs; size : [m] of the loops, that a slide goes where a joint turns by a radian

@@ -43,7 +43,7 @@ SPRING = law_of('stiffness')
 ELASTIC = (('ke', SPRING, 'N m/rad', STIFFEST), ('de', 'damper', 'N m s/rad', 1e4))
 SPRING_ENDS = {'joint': 1, 'between': 2}  # how many names follow
 # Laws without a corner.
-SMOOTH = (
+SMOOTH_LAWS = (
     'preload',
     'damper',
     *(name for name, law in LAWS.items() if not (law.nonlinear or law.dry)),
@@ -228,7 +228,7 @@ def _spring(robot, line, number):
 def _spring_words(line):
     """Return (kind, names, rest [rad, m] or None) of a line of the option ``springs``."""
     kind, *words = line.split() or ['']
-    ends = SPRING_ENDS.get(kind, len(words) + 1)
+    ends = SPRING_ENDS.get(kind, len(words) + 1)  # of an unknown kind there are too few
     names, rest = words[:ends], words[ends:]
     try:
         if len(words) == ends:

@@ -245,7 +245,7 @@ def virtual_links(robot: RobotModel) -> tuple[str, ...]:
 
 
 def _extent(robot, body, points):
-    """Return how far [m] from a body's origin points (3,) on it are, and joints that go on."""
+    """Return the largest distance [m] of points (3,) and next joints from a body's origin."""
     distances = [np.linalg.norm(point) for point in points]
     for joint, parent in enumerate(robot.parents):
         along_slide = robot.prismatic[body] or robot.prismatic[joint]

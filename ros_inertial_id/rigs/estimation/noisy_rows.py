@@ -83,7 +83,7 @@ class UnfilteredTorque(NoisyMotion):
         return motion_noise(self._draws(data, base.parameters, draft), base, residuals)
 
     def _draws(self, data, parameters, draft):
-        """Yield what ``noise`` yields of all recordings of a Dataset."""
+        """Yield the draws of ``noise`` of all recordings of a Dataset."""
         for robot, observation in zip(data.robots, data.observations):
             yield from self.noise(observation, robot, parameters, draft)
 

@@ -93,7 +93,7 @@ def fuse_body(
 
 
 def _readings(nominal, arm, gravity, deviation):
-    """Return what an IMU at ``arm`` (3,) reads (N, 1, 6) when a body deviates (N, 18)."""
+    """Return readings (N, 1, 6) of an IMU at ``arm`` (3,) on a body that deviates (N, 18)."""
     state = moved(nominal, deviation, gravity)
     force = state.acc + acceleration_at(state.omega, state.alpha, arm)
     return np.hstack([state.omega, force])[:, None]

@@ -35,8 +35,12 @@ INTENSITIES = np.geomspace(1e-5, 1.0, 6)  # [s] jerk noise per squared jerk, tri
 INTENSITY_SAMPLES = 300  # on which they are tried
 LINEARISATIONS = 4  # of linearising at most ...
 MOUNTING_SETTLED = 0.1  # ... until the mounting moves by less, in its standard deviations
-VAGUE = 10.0, 300.0, 1e4  # noises of a reading by which the first sample may deviate, /s, /s^2
-STEPS = 1e-5, 1e-4, 1.0  # of coordinates [rad, m], rates, accelerations (linear) for slopes
+VAGUE_START = (
+    10.0,
+    300.0,
+    1e4,
+)  # noises of a reading by which the first sample may deviate, /s, /s^2
+SLOPE_STEPS = 1e-5, 1e-4, 1.0  # of coordinates [rad, m], rates, accelerations (linear) for slopes
 STRAYED = 5.0  # rms of the six, in their standard deviations: it was mounted anew
 
 
@@ -224,7 +228,7 @@ def _linearised(track, imus, deviation, mounting, root):
 
 def _with_slope(readings, deviation):
     """Return readings (N, n, 6) at a ``deviation`` (N, 3 k), and their change with it."""
-    steps = np.repeat(STEPS, deviation.shape[1] // 3)
+    steps = np.repeat(SLOPE_STEPS, deviation.shape[1] // 3)
     base = readings(deviation)
     return base, np.stack(
         [(readings(deviation + step) - base) / step.sum() for step in np.diag(steps)], axis=-1
@@ -234,7 +238,7 @@ def _with_slope(readings, deviation):
 def _smoothed(track, readings, intensity):
     """Return the Smoothed deviations of a Track for jerk noise of an ``intensity``."""
     jerk = (np.gradient(track.acceleration, track.period, axis=0) ** 2).mean(0)
-    start = np.outer(VAGUE, np.sqrt(np.nanmedian(track.variance, axis=0))).ravel()
+    start = np.outer(VAGUE_START, np.sqrt(np.nanmedian(track.variance, axis=0))).ravel()
     # Of the deviation, not of the motion: to take a swing for a random walk shrinks it, and the
     # mounting makes up for that.
     return smoothed(*steady_jerk(track.period, intensity * jerk), readings, np.diag(start**2))

@@ -22,7 +22,7 @@ from ...errors import RecordingError
 from ...measurement import signals
 from ...measurement.recording import Recording
 
-TURNED = np.radians(15.0)  # a mounting further off than that is a mistake
+MOUNTED_OTHERWISE = np.radians(15.0)  # a mounting further off than that is a mistake
 MENDED = 0.7  # share of the misfit that another mounting must leave at most
 STRANGE = 0.5  # share of the turning that an IMU on this body cannot miss
 FEWEST_READINGS = 10  # readings while the motion is seen
@@ -56,7 +56,7 @@ class Imu:
     root: np.ndarray
 
     def note(self, mounting: np.ndarray) -> dict[str, Any]:
-        """Return what a report says of it with the ``mounting`` (19,) that was found."""
+        """Return numbers for a report, with the ``mounting`` (19,) that was found."""
         turned = Rotation.from_rotvec(mounting[ROTATION]).as_matrix() @ self.rotation
         return {
             'topic': self.topic,
@@ -137,7 +137,7 @@ def as_mounted(
     predicted: np.ndarray, mounting: np.ndarray, period: float, kernel: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
-    Return what an IMU reads (N, 6) that is mounted otherwise, and how readings change.
+    Return readings (N, 6) of an IMU that is mounted otherwise, and two slopes of them.
 
     predicted : (N, 6) readings as described; mounting : (19,); period : [s]
     kernel : (2 h + 1,) low-pass of the motion, beyond which a change of readings is noise
@@ -178,11 +178,11 @@ def _check_mounting(topic, predicted, measured, rotation):
     ours, theirs = ((x * weight).reshape(-1, 3) for x in (measured, predicted))
     turn, _ = Rotation.align_vectors(theirs, ours)
     after, before = (np.linalg.norm(theirs - x) for x in (turn.apply(ours), ours))
-    if turn.magnitude() > TURNED and after < MENDED * before:
+    if turn.magnitude() > MOUNTED_OTHERWISE and after < MENDED * before:
         rpy = (turn * Rotation.from_matrix(rotation)).as_euler('xyz')
         raise RecordingError(
             f'the IMU {topic} is mounted another way than described',
-            expected=f'at most {np.degrees(TURNED):.0f} degrees off',
+            expected=f'at most {np.degrees(MOUNTED_OTHERWISE):.0f} degrees off',
             found=f'{np.degrees(turn.magnitude()):.0f} degrees off',
             do='set imu_rpy: [{:.2f}, {:.2f}, {:.2f}], about; in a URDF turn its link by '
             'that'.format(*rpy),

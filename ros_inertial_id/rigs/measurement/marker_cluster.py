@@ -24,7 +24,9 @@ FLAT = 1e-3  # [m]: second singular value of the markers seen, below which they 
 NOT_RIGID = 5.0  # a sample whose residual is so many times the usual one is no rigid registration
 ASIDE = 1e-3, 3.0  # [m] and standard deviations of a reading: a marker sits elsewhere
 COMPLETE_FRAMES = 50  # frames that show all markers, to say so
-MENDED = 1.0 / 3.0  # an exchange that leaves less than this share of the residual explains it
+EXCHANGE_MENDS = (
+    1.0 / 3.0
+)  # an exchange that leaves less than this share of the residual explains it
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ def _best_exchange(markers, layout, error):
         order[list(pair)] = pair[::-1]
         after[pair] = np.nanmedian(_rms(_register(markers[some][:, order], layout)[2]))
     best, usual = min(after, key=after.__getitem__), np.median(error[some])
-    if usual > 1e-6 and after[best] < MENDED * usual:
+    if usual > 1e-6 and after[best] < EXCHANGE_MENDS * usual:
         return after[best], best
     return after[best], None
 

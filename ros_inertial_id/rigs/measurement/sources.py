@@ -203,13 +203,13 @@ def _in_both(stretches, others):
 
 
 def half_width(kernel: np.ndarray) -> int:
-    """Return how far smoothed_derivatives with a low-pass ``kernel`` reaches [samples]."""
+    """Return the reach [samples] of smoothed_derivatives with a low-pass ``kernel``."""
     return len(kernel) // 2 + 2 * signals.STENCIL
 
 
 def guessed(clock: signals.Clock, kernel: np.ndarray, period: float) -> float:
     """
-    Return how long [s] what a low-pass ``kernel`` guesses beyond an end of a stretch counts in it.
+    Return the time [s] at an end of a stretch in which what a ``kernel`` guesses counts.
 
     clock : of the motion; period : [s] of the cutoff.  A tenth of the guess is left after one
     period, a hundredth after two; the rest of it where stretches are long enough to spare that.

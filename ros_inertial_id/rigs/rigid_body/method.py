@@ -231,7 +231,7 @@ def _biases(number, topic):
 
 
 def _slope(state, y, values):
-    """Return what y (N, m) changes with a wrench that is stamped late (N, m, 1)."""
+    """Return the change (N, m, 1) of y (N, m) with a wrench that is stamped late [1/s]."""
     return -np.gradient(y, state.t, axis=0)[:, :, None]
 
 

@@ -20,12 +20,15 @@ from ...errors import RecordingError
 from ...estimation.least_squares import left_out, standard_errors
 
 TURN_SURE = 5.0  # standard errors beyond which a turn is taken for known
-LEAST, VAGUE = 0.1, 1.0  # [deg] less is within what anybody mounts; an error that leaves it open
+LEAST_TURN, VAGUE_TURN = (
+    0.1,
+    1.0,
+)  # [deg] less is within what anybody mounts; an error that leaves it open
 OTHERWISE = 2.0  # times what another force leaves: it is that one
 OTHER_AXES = {'body': 'world', 'world': 'body'}
 AXES_WORDS = {'body': 'the axes of its frame', 'world': 'the axes of the base'}
 WEIGHT, LIGHT = slice(4, 7), 0.1  # columns of the weight; of it, that a compensated force has
-ROUNDS, SETTLED = 30, 1e-9  # of correcting a turn and looking again; [rad] that ends it
+TURN_ROUNDS, TURN_SETTLED = 30, 1e-9  # of correcting a turn and looking again; [rad] that ends it
 
 
 def force_sign(observation: BodiesObservation, wrench: Wrench) -> float:
@@ -74,7 +77,11 @@ def sensor_turn(
     away = (Rotation.from_rotvec(without) * turn.inv()).as_rotvec()
     error = standard_errors(away)
     sure = (np.abs(found) > TURN_SURE * error).any()
-    if not sure or np.degrees(turn.magnitude()) < LEAST or np.degrees(error.max()) > VAGUE:
+    if (
+        not sure
+        or np.degrees(turn.magnitude()) < LEAST_TURN
+        or np.degrees(error.max()) > VAGUE_TURN
+    ):
         return None
     return turn.as_matrix(), {
         'turn_deg': np.degrees(found).round(4).tolist(),
@@ -168,12 +175,12 @@ def _fitted(A, y):
 
 def _least_turn(misfit, turn):
     """Return (misfit, rotation vector) of the turn near ``turn`` with the least c' misfit c."""
-    for _ in range(ROUNDS):
+    for _ in range(TURN_ROUNDS):
         C = turn.as_matrix()
         slopes = np.stack([np.cross(e, C, axisb=0, axisc=0).ravel() for e in np.eye(3)])
         step = -np.linalg.pinv(slopes @ misfit @ slopes.T) @ (slopes @ misfit @ C.ravel())
         turn = Rotation.from_rotvec(step) * turn
-        if np.linalg.norm(step) < SETTLED:
+        if np.linalg.norm(step) < TURN_SETTLED:
             break
     c = turn.as_matrix().ravel()
     return c @ misfit @ c, turn.as_rotvec()

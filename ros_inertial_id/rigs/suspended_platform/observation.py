@@ -98,7 +98,7 @@ def _check_held(robot, postures, clock):
 
 def acceleration_noise(observation: BodiesObservation) -> np.ndarray:
     """
-    Return how the markers' noise shows in the platform's filtered acceleration (3,) [m/s^2].
+    Return the markers' noise in the platform's filtered acceleration (3,) [m/s^2].
 
     The median over stretches: what touches the platform is no noise.
     """
