@@ -81,7 +81,7 @@ def _read_line(line):
     """Return the KnownSum of a line, divided by the coefficient of its first parameter."""
     try:
         text, value = _sides(str(line))
-        (lead, scale), *others = _terms(text).items()
+        (lead, scale), *others = _terms(text).items()  # ValueError of none
         return KnownSum(lead, {name: c / scale for name, c in others}, float(value) / scale)
     except ValueError:
         raise ConfigError(
@@ -96,8 +96,8 @@ def _sides(line):
     terms, equals, value = line.partition('=')
     if equals:
         return terms, value
-    name, *value = line.split()
-    return name, ' '.join(value) or '0'
+    name, *number = line.split()
+    return name, ' '.join(number) or '0'
 
 
 def _terms(text):
