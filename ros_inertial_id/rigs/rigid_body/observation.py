@@ -39,7 +39,7 @@ from ..measurement.sources import (
     read_wrench,
     Series,
 )
-from ...dynamics.body_motion import apply, body_motions, Frame, twists
+from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
 from ...dynamics.robot_model import RobotModel
 from ...errors import ConfigError, RecordingError
 from ...measurement import signals
@@ -297,7 +297,9 @@ class _ArmMotion(_Motion):
 
     def __init__(self, recording, robot, options, wrench):
         self.arm, self.gravity = robot.arm, np.asarray(robot.gravity_base)
-        self.frame = robot.sensor_frame(wrench.note['frame_id'])
+        self.frame = robot.frame
+        if self.frame is None:
+            self.frame = frame_of(robot.arm, wrench.note['frame_id'])
         joints = observe_joints(
             recording,
             self.arm.joint_names,
@@ -380,7 +382,10 @@ class LiveWrench(LiveMotion):
         notes = summary.details
         (topic,) = notes['wrench_topics']
         self._arm = robot.arm
-        self._frame = robot.sensor_frame(notes['sources'][topic]['frame_id'])
+        frame = robot.frame
+        if frame is None:
+            frame = frame_of(robot.arm, notes['sources'][topic]['frame_id'])
+        self._frame = frame
         self._sign = SIGNS[notes['wrench_of']]
         turn = notes.get('sensor_turned', {}).get(topic, {}).get('turn_deg', np.zeros(3))
         self._mounted = Rotation.from_rotvec(turn, degrees=True).as_matrix()

@@ -78,12 +78,6 @@ class BodyRig:
         """Return the names of all bodies."""
         return self.link_names
 
-    def sensor_frame(self, frame_id: str) -> Frame:
-        """Return the Frame on the arm that the sensor measures in: given, or of its messages."""
-        if self.frame is not None:
-            return self.frame
-        return frame_of(self.arm, frame_id)
-
     @property
     def shows_attitude(self) -> bool:
         """Return whether the attitude of its bodies is measured: not where an IMU is alone."""
