@@ -13,7 +13,7 @@ from ...options import yaml_content
 
 BODIES = ('links', 'bodies')  # of a platform, of rigid_body
 MOTIONS = ('pose', 'markers', 'imu')
-LARGEST = 1e12  # of numbers in SI units: no stiffness and no inertia of a rig is beyond
+LARGEST_NUMBER = 1e12  # of numbers in SI units: no stiffness and no inertia of a rig is beyond
 
 
 def read_description(text: str, known: Sequence[str]) -> dict[str, Any]:
@@ -27,19 +27,17 @@ def read_description(text: str, known: Sequence[str]) -> dict[str, Any]:
         raise RobotModelError(
             'the description is neither a URDF nor a YAML mapping', found=repr(text[:40])
         )
-    for key in data:
-        if key not in known:
-            raise ConfigError('unknown key in the description', found=key, exists=known)
+    unknown = [key for key in data if key not in known]
+    if unknown:
+        raise ConfigError('unknown key in the description', found=unknown[0], exists=known)
     return data
 
 
 def read_source(name: str, entry: Mapping[str, Any]) -> BodySource:
     """Return the BodySource that a body's entry names; an IMU may be on a body also seen."""
-    kinds = [kind for kind in MOTIONS if entry.get(kind)]
-    imu = None
-    if len(kinds) == 2 and kinds[1] == 'imu':
-        imu = _source(name, 'imu', entry)
-        kinds = kinds[:1]
+    kinds = tuple(kind for kind in MOTIONS if entry.get(kind))
+    if kinds in (('pose', 'imu'), ('markers', 'imu')):
+        return replace(_source(name, kinds[0], entry), imu=_source(name, 'imu', entry))
     if len(kinds) != 1:
         raise ConfigError(
             f'body {name!r} needs one source of motion',
@@ -47,7 +45,7 @@ def read_source(name: str, entry: Mapping[str, Any]) -> BodySource:
             exists=MOTIONS,
             do='only an IMU may be there besides',
         )
-    return replace(_source(name, kinds[0], entry), imu=imu)
+    return _source(name, kinds[0], entry)
 
 
 def _source(name, kind, entry):
@@ -72,8 +70,10 @@ def _source(name, kind, entry):
 
 def mapping(value: Any, what: str, empty: bool = False) -> dict[str, Any]:
     """Return ``value`` if it is a mapping, ``empty`` or not; ConfigError calls it ``what``."""
-    value = {} if value is None else value
-    if not isinstance(value, dict) or not (value or empty):
+    if value is None:
+        value = {}
+    lacking = not value and not empty
+    if lacking or not isinstance(value, dict):
         raise ConfigError(what, expected='a mapping of names', found=repr(value))
     return value
 
@@ -98,7 +98,10 @@ def vector(value: Any, what: str, size: int = 3, nan: bool = False) -> np.ndarra
     value : list of ``size`` numbers; what : they are, for the message; nan : may be among them
     """
     out = _numbers(value)
-    if out.shape != (size,) or not ((np.abs(out) < LARGEST) | (np.isnan(out) & nan)).all():
+    good = np.abs(out) < LARGEST_NUMBER
+    if nan:
+        good |= np.isnan(out)
+    if out.shape != (size,) or not good.all():
         raise ConfigError(what, expected=f'{size} numbers', found=repr(value))
     return out
 
@@ -113,18 +116,23 @@ def matrix(value: Any, what: str) -> np.ndarray:
     if value is None:
         return np.full((6, 6), np.nan)
     out = _numbers(value)
-    out = np.diag(out) if out.shape == (6,) else out
-    if (
-        out.shape != (6, 6)
-        or not (np.abs(out) < LARGEST).all()
-        or not np.allclose(out, out.T, rtol=1e-6, atol=1e-9 * np.abs(out).max())
-    ):
+    if out.shape == (6,):
+        out = np.diag(out)
+    if out.shape != (6, 6) or not _is_symmetric(out):
         raise ConfigError(
             what,
             expected='6 rows of 6 numbers of a symmetric matrix, or the 6 of its diagonal',
             found=repr(value),
         )
     return out
+
+
+def _is_symmetric(square):
+    """Return whether a matrix (k, k) of numbers in SI units is symmetric but for rounding."""
+    largest = np.abs(square).max()
+    if not largest < LARGEST_NUMBER:
+        return False
+    return np.allclose(square, square.T, rtol=1e-6, atol=1e-9 * largest)
 
 
 def _numbers(value):
@@ -153,7 +161,8 @@ def with_entries(text: str, path: Sequence[str], values: Mapping[str, Any]) -> s
     data = yaml_content(text, 'the description')
     node = data
     for key in path:
-        node = node.get(key) if isinstance(node, dict) else None
+        if isinstance(node, dict):
+            node = node.get(key)
         if not isinstance(node, dict):
             raise ConfigError(
                 'the description', expected=f'a mapping {": ".join(path)}', found=f'no {key}'

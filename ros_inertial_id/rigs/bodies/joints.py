@@ -70,8 +70,11 @@ def read_joint(
     axis = vector(entry.get('axis', (0, 0, 1)), f'axis of body {name!r}')
     if not np.any(axis):
         raise ConfigError(f'axis of body {name!r}', expected='not zero')
+    number = -1
+    if parent:
+        number = before.index(parent)
     return Joint(
-        before.index(parent) if parent else -1,
+        number,
         kind,
         vector(entry.get('position', (0, 0, 0)), f'position of body {name!r}'),
         vector(entry.get('own_position', (0, 0, 0)), f'own_position of body {name!r}'),
@@ -80,15 +83,15 @@ def read_joint(
     )
 
 
-def jointed(parent: BodyState, joint: Joint, own: BodyState) -> BodyState:
-    """Return the BodyState of a body with the attitude of ``own``, its place by the joint."""
-    turn, carrier = (Rotation.from_quat(b.quaternion_xyzw) for b in (own, parent))
+def jointed(parent: BodyState, joint: Joint, body: BodyState) -> BodyState:
+    """Return the BodyState of a body with the attitude of ``body``, its place by the joint."""
+    turn, carrier = (Rotation.from_quat(b.quaternion_xyzw) for b in (body, parent))
     position = parent.position + carrier.apply(joint.position) - turn.apply(joint.own_position)
     pivot = parent.acc + acceleration_at(parent.omega, parent.alpha, joint.position)
     acc = turn.inv().apply(carrier.apply(pivot)) - acceleration_at(
-        own.omega, own.alpha, joint.own_position
+        body.omega, body.alpha, joint.own_position
     )
-    return BodyState(position, own.quaternion_xyzw, own.omega, own.alpha, acc)
+    return BodyState(position, body.quaternion_xyzw, body.omega, body.alpha, acc)
 
 
 def carried(
@@ -101,14 +104,14 @@ def carried(
         [rad/s, rad/s^2]
     """
     omega, alpha = turn.inv().apply(parent.omega), turn.inv().apply(parent.alpha)
-    own = BodyState(
+    turned = BodyState(
         parent.position,
         (Rotation.from_quat(parent.quaternion_xyzw) * turn).as_quat(),
         omega + spin,
         alpha + speeding + np.cross(omega, spin),
         parent.acc,
     )
-    return jointed(parent, joint, own)
+    return jointed(parent, joint, turned)
 
 
 def random_bodies(

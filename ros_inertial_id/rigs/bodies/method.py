@@ -10,6 +10,7 @@ recording says how sure they are (jackknife).  The one that explains most is nam
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any, Generic
 
 import numpy as np
@@ -28,16 +29,16 @@ from ...methods.capabilities import DescribesRobots
 from ...methods.contract import Method, OptionsT, RobotT, StateT
 from ...options import option
 
-STRETCHES = 16  # left out one by one
-SURE = 5.0  # standard errors of a number of a hypothesis
-EXPLAINS = 0.05  # share of the squared residual that a hypothesis must take at least
+JACKKNIFE_STRETCHES = 16  # left out one by one
+HYPOTHESIS_SURE = 5.0  # standard errors of a number of a hypothesis
+EXPLAINED_SHARE = 0.05  # share of the squared residual that a hypothesis must take at least
 SIMPLER = 1.03  # times the residual left for every number that a hypothesis has
-ALIKE = 1.3  # times the residual that the best leaves: as likely
-SAME = 1e-6  # by which two differ that are one by the kinematics: rounding
+AS_LIKELY = 1.3  # times the residual that the best leaves: as likely
+ONE_BY_KINEMATICS = 1e-6  # by which two differ that are one by the kinematics: rounding
 EXCESS = 1.5  # times the residual that the noise of the channels makes: there is more than that
-MATTERS = 0.05  # of the largest measured of its unit: less residual is no reason against a rig
-DIGITS = 1e-6  # of the measured: no channel has more of them
-MOST = 8192  # rows of each kind at most
+RESIDUAL_MATTERS = 0.05  # of the largest measured of its unit: a smaller residual is no matter
+CHANNEL_DIGITS = 1e-6  # of the measured: no channel has more of them
+MOST_ROWS = 8192  # rows of each kind at most
 
 
 @dataclass(frozen=True)
@@ -111,110 +112,118 @@ class BodiesMethod(
 
     def validity_range(self, state: BodiesState, robot: Any) -> dict[str, dict[str, np.ndarray]]:
         """Return body -> {omega, alpha, acc: (N,)}: largest component at every instant."""
-        return {
-            name: {q: np.abs(getattr(body, q)).max(1) for q in ('omega', 'alpha', 'acc')}
-            for name, body in zip(robot.body_names, state.bodies)
-        }
+        out = {}
+        for name, body in zip(robot.body_names, state.bodies):
+            out[name] = {q: np.abs(getattr(body, q)).max(1) for q in ('omega', 'alpha', 'acc')}
+        return out
 
     def noisy_rows(
         self, observation: BodiesObservation, robot: RobotT, parameters: Sequence[Parameter]
     ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
         """Yield RegressorBlocks of the motion, of it with more noise, and how many they are."""
         for state, noisy, times in observation.noisy_states():
-            pair = (self.regress(s, robot, parameters) for s in (state, noisy))
-            for one, other in zip(*pair):
-                yield one, other, times
+            yield from zip(
+                self.regress(state, robot, parameters),
+                self.regress(noisy, robot, parameters),
+                repeat(times),
+            )
 
 
 def doubts_of(
     method: BodiesMethod, observation: BodiesObservation, robot: Any, options: Any
 ) -> list[dict[str, Any]]:
     """
-    Return what is wrong with the rig of an ``observation``, as the fields of Findings.
+    Return doubts about the rig of an ``observation``, as the fields of Findings.
 
     method : that writes its rows; robot, options : of it
     """
+    samples = _Thinned(observation)
+    if not samples.all:
+        return []
     parameters = method.parameters(robot, options)
 
-    def model(state):
-        return np.dstack(
-            dense_rows(list(method.regress(state, robot, parameters)), len(parameters))
-        )
+    def rows_of(state):
+        blocks = list(method.regress(state, robot, parameters))
+        return np.dstack(dense_rows(blocks, len(parameters)))
 
-    states = _Thinned(observation)
-    if not states.all:
-        return []
-    rows, changes = states.stacked(model)
-    sd = np.ones(rows.shape[1])
-    for _ in range(2):  # with weights by the residual of the first
-        x, _ = _solved(rows, changes, sd)
-        left = _residual(rows, x)
-        sd = np.sqrt((left**2).mean(0)) + 1e-12
+    fit = _Fit(*samples.stacked(rows_of))
     tested = []
     for hypothesis in method.hypotheses(robot, options):
-        more, moved = (
-            np.concatenate([part, whole], axis=2)
-            for part, whole in zip(
-                states.stacked(lambda s: hypothesis.columns(s, model(s)[:, :, -1], x)),
-                (rows, changes),
-            )
-        )
-        found, others = _solved(more, moved, sd)
-        own = slice(more.shape[2] - rows.shape[2])
-        errors = standard_errors(others[:, own])
-        share = 1.0 - ((_residual(more, found) / sd) ** 2).sum() / ((left / sd) ** 2).sum()
-        sure = np.abs(found[own]) > SURE * np.hypot(errors, hypothesis.known)
-        tested.append((found[own], errors, sure, float(share), hypothesis))
+
+        def columns_of(state, columns=hypothesis.columns):
+            return columns(state, rows_of(state)[:, :, -1], fit.values)
+
+        tested.append(fit.tested(hypothesis, *samples.stacked(columns_of)))
+    groups = next(iter(method.regress(samples.all[0], robot, parameters))).groups
     return (
         likeliest(tested, 'the residual of all rows with and without it')
-        or _too_heavy(
-            parameters, _solved(rows, np.zeros_like(changes), sd), method.heaviest(options)
-        )
-        or _beyond_noise(
-            observation.summary,
-            next(iter(method.regress(states.all[0], robot, parameters))).groups,
-            rows[:, :, -1],
-            sd,
-            np.sqrt((_residual(changes, x) ** 2).sum(0) / len(rows)),
-        )
+        or _too_heavy(parameters, fit.least_squares(), method.heaviest(options))
+        or _beyond_noise(observation.summary, groups, fit)
     )
 
 
-def likeliest(
-    tested: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray, float, Hypothesis[StateT]]],
-    tests: str,
-) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Tested(Generic[StateT]):
+    """
+    A Hypothesis beside the model: its numbers (a,), their errors (a,), and which are sure (a,).
+
+    share : of the squared residual that it takes
+    """
+
+    hypothesis: Hypothesis[StateT]
+    numbers: np.ndarray
+    errors: np.ndarray
+    sure: np.ndarray
+    share: float
+
+    @property
+    def name(self) -> str:
+        """Return the name of the hypothesis."""
+        return self.hypothesis.name
+
+    @property
+    def explains(self) -> bool:
+        """Return whether it is sure of a number, and takes enough of the residual."""
+        if not self.sure.any():
+            return False
+        return self.share > EXPLAINED_SHARE
+
+    @property
+    def remaining(self) -> float:
+        """Return the share of the squared residual that it leaves; larger by each number."""
+        return (1.0 - self.share) * SIMPLER ** len(self.numbers)
+
+    @property
+    def says(self) -> str:
+        """Return the error of the rig in words."""
+        return self.hypothesis.words(self.numbers, self.errors, self.sure)
+
+
+def likeliest(tested: Sequence[Tested[StateT]], tests: str) -> list[dict[str, Any]]:
     """
     Return the hypothesis that explains most, and what is as likely, as the fields of a Finding.
 
     Of its own kind what no data tell from it, as springs on joints that always turn alike.
-
-    tested : (numbers (a,), errors (a,), sure (a,) bool, share of the squared residual, Hypothesis)
     """
-    likely = [
-        ((1.0 - share) * SIMPLER ** len(numbers), share, h.words(numbers, errors, sure), h)
-        for numbers, errors, sure, share, h in tested
-        if sure.any() and share > EXPLAINS
-    ]
+    likely = sorted([t for t in tested if t.explains], key=lambda t: t.remaining)
     if not likely:
         return []
-    likely.sort(key=lambda entry: entry[0])
-    left, share, _, best = likely[0]
-    same = [
-        words for near, _, words, h in likely if h.name == best.name and near < (1.0 + SAME) * left
-    ]
-    alike = {
-        h.name: words
-        for near, _, words, h in reversed(likely)
-        if h.name != best.name and near < ALIKE * left
-    }
+    best = likely[0]
+    same: list[str] = []
+    others: dict[str, str] = {}  # name of another hypothesis -> its likeliest words
+    for entry in likely:
+        if entry.name == best.name:
+            if entry.remaining < (1.0 + ONE_BY_KINEMATICS) * best.remaining:
+                same.append(entry.says)
+        elif entry.remaining < AS_LIKELY * best.remaining:
+            others.setdefault(entry.name, entry.says)
     return [
         doubt(
             best.name,
-            '; or '.join([*same, *reversed(alike.values())]),
+            '; or '.join([*same, *others.values()]),
             tests,
-            (100.0 * share, '% of the squared residual'),
-            best.do,
+            (100.0 * best.share, '% of the squared residual'),
+            best.hypothesis.do,
         )
     ]
 
@@ -222,10 +231,9 @@ def likeliest(
 def _too_heavy(parameters, solved, heaviest):
     """Return the doubt about a mass beyond any by least squares, which noise makes less of."""
     x, without = solved
-    least = x - SURE * standard_errors(without)
-    mass, name = max(
-        ((m, p.name) for m, p in zip(least, parameters) if p.unit == 'kg'), default=(0.0, '')
-    )
+    least = x - HYPOTHESIS_SURE * standard_errors(without)
+    masses = [(m, p.name) for m, p in zip(least, parameters) if p.unit == 'kg']
+    mass, name = max(masses, default=(0.0, ''))
     if mass <= heaviest:
         return []
     return [
@@ -241,18 +249,18 @@ def _too_heavy(parameters, solved, heaviest):
     ]
 
 
-def _beyond_noise(summary, groups, y, sd, noise):
-    """Return the doubt about rows y (N, m) with more residual ``sd`` (m,) than noise (m,)."""
+def _beyond_noise(summary, groups, fit):
+    """Return the doubt about a _Fit of rows of ``groups`` with more residual than noise."""
+    y, sd, noise = fit.rows[:, :, -1], fit.sd, fit.noise()
     if summary.details.get('imus') or not noise.any():  # the noise of IMUs is not drawn
         return []
-    varies = {
-        unit: max(y[:, k].std() for k, g in enumerate(groups) if g.unit == unit)
-        for unit in {g.unit for g in groups}
-    }
+    varies: dict[str, float] = {}  # unit -> largest standard deviation
+    for group, deviation in zip(groups, y.std(0)):
+        varies[group.unit] = max(varies.get(group.unit, 0.0), deviation)
     # What the filter cuts of products of motions is no noise, and little.
     ratio = np.where(
-        sd > MATTERS * np.array([varies[g.unit] for g in groups]),
-        sd / np.hypot(noise, DIGITS * np.sqrt((y**2).mean(0)) + 1e-12),
+        sd > RESIDUAL_MATTERS * np.array([varies[g.unit] for g in groups]),
+        sd / np.hypot(noise, CHANNEL_DIGITS * np.sqrt((y**2).mean(0)) + 1e-12),
         0.0,
     )
     worst = int(ratio.argmax())
@@ -272,10 +280,10 @@ def _beyond_noise(summary, groups, y, sd, noise):
 
 
 class _Thinned:
-    """All states of an observation, and those with more noise, MOST samples at most."""
+    """All states of an observation, and those with more noise, MOST_ROWS samples at most."""
 
     def __init__(self, observation):
-        every = slice(None, None, 1 + observation.samples(training=True) // MOST)
+        every = slice(None, None, 1 + observation.samples(training=True) // MOST_ROWS)
         self.all = [state.rows(every) for state in observation.states(training=True)]
         self._pairs = [
             (state.rows(every), noisy.rows(every), times)
@@ -283,12 +291,51 @@ class _Thinned:
         ]
 
     def stacked(self, make):
-        """Return what ``make`` makes (N, m, k) of all states, and what more noise changes."""
-        whole = np.concatenate([make(state) for state in self.all])
+        """Return rows (N, m, k) that ``make`` makes of all states, and their changes by noise."""
+        rows = np.concatenate([make(state) for state in self.all])
         changes = [
             np.sqrt(times) * (make(noisy) - make(state)) for state, noisy, times in self._pairs
         ]
-        return whole, np.concatenate(changes or [np.zeros((1, *whole.shape[1:]))])
+        return rows, np.concatenate(changes or [np.zeros((1, *rows.shape[1:]))])
+
+
+class _Fit:
+    """
+    Least squares of rows [A | y] (N, m, k + 1) without what noise ``changes`` of them.
+
+    values : (k,); sd : (m,) of the residual, by which rows are weighted
+    """
+
+    def __init__(self, rows, changes):
+        self.rows, self.changes = rows, changes
+        self.sd = np.ones(rows.shape[1])
+        for _ in range(2):  # with weights by the residual of the first
+            self.values, _ = _solved(rows, changes, self.sd)
+            self.residual = _residual(rows, self.values)
+            self.sd = np.sqrt((self.residual**2).mean(0)) + 1e-12
+
+    def tested(self, hypothesis, columns, changes):
+        """Return a Hypothesis Tested by its columns (N, m, a), and what noise changes of them."""
+        rows = np.concatenate([columns, self.rows], axis=2)
+        changes = np.concatenate([changes, self.changes], axis=2)
+        values, without = _solved(rows, changes, self.sd)
+        count = columns.shape[2]
+        numbers, errors = values[:count], standard_errors(without[:, :count])
+        share = 1.0 - self._square(_residual(rows, values)) / self._square(self.residual)
+        sure = np.abs(numbers) > HYPOTHESIS_SURE * np.hypot(errors, hypothesis.known)
+        return Tested(hypothesis, numbers, errors, sure, float(share))
+
+    def least_squares(self):
+        """Return the values (k,) with noise in the rows, and without each stretch."""
+        return _solved(self.rows, np.zeros_like(self.changes), self.sd)
+
+    def noise(self):
+        """Return the deviation (m,) that noise of the channels makes of the residual."""
+        changes = _residual(self.changes, self.values)
+        return np.sqrt((changes**2).sum(0) / len(self.rows))
+
+    def _square(self, residual):
+        return ((residual / self.sd) ** 2).sum()
 
 
 def _solved(rows, changes, sd):
@@ -301,9 +348,9 @@ def _solved(rows, changes, sd):
         part = (part / size).reshape(-1, len(size))
         return part[:, :-1].T @ part
 
-    noise = gram(changes) / STRETCHES
+    noise = gram(changes) / JACKKNIFE_STRETCHES
     return left_out(
-        [gram(part) - noise for part in np.array_split(rows, STRETCHES)],
+        [gram(part) - noise for part in np.array_split(rows, JACKKNIFE_STRETCHES)],
         lambda sums: solved_sums(sums) / size[:-1],
     )
 
@@ -314,9 +361,10 @@ def _residual(rows, x):
 
 def dense_rows(blocks: Sequence[RegressorBlock], count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return rows (N, m, ``count``) and y (N, m) of the m RowGroups in ``blocks``."""
-    groups = list(zip(*(block.groups for block in blocks)))
-    y = np.stack([np.concatenate([g.y for g in group]) for group in groups], axis=1)
-    A = np.zeros((*y.shape, count))
-    for k, group in enumerate(groups):
-        A[:, k, group[0].columns] = np.concatenate([g.W for g in group])
+    parts_of_groups = list(zip(*(block.groups for block in blocks)))
+    shape = sum(len(block.t) for block in blocks), len(parts_of_groups)
+    A, y = np.zeros((*shape, count)), np.zeros(shape)
+    for k, parts in enumerate(parts_of_groups):
+        y[:, k] = np.concatenate([g.y for g in parts])
+        A[:, k, parts[0].columns] = np.concatenate([g.W for g in parts])
     return A, y

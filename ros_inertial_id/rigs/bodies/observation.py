@@ -71,7 +71,9 @@ class BodiesObservation:
     def samples(self, training: bool = False) -> int:
         """Return about how many samples ``states`` will yield."""
         count = sum(count for _, count in self.clock.segments)
-        return -(-count // self.decimate) if training else count
+        if training:
+            return -(-count // self.decimate)
+        return count
 
     def states(self, training: bool = False) -> Iterator[BodiesState]:
         """
@@ -80,27 +82,26 @@ class BodiesObservation:
         Always without the ends of every stretch: bodies swing when a recording of them begins, so
         what the filter guesses there is no motion of theirs, and no residual of the model.
         """
-        period = self.clock.period
+        period, every = self.clock.period, 1
+        if training:
+            every = self.decimate
         edge = int(round(guessed(self.clock, self.kernel, 1.0 / self.summary.cutoff) / period))
         for number, (start, count) in enumerate(self.clock.segments):
             if count <= max(half_width(self.kernel) + 2, 2 * edge + 2):
                 continue
             state = self._stretch(start + np.arange(count) * period, number)
-            yield state.rows(slice(edge, count - edge, self.decimate if training else 1))
+            yield state.rows(slice(edge, count - edge, every))
 
     def noisy_states(self) -> Iterator[tuple[BodiesState, BodiesState, float]]:
         """Yield (training state, the same with all noise once more, times it counts)."""
         times, done = max(1.0, self.samples(training=True) / REDRAWN), 0
-        rng = np.random.default_rng(1)
-        other = replace(
+        rng, beyond = np.random.default_rng(1), beyond_motion(self.clock, self.kernel)
+        redrawn = replace(
             self,
             motion=self.noisy(np.random.default_rng(0)),
-            wrenches=tuple(
-                noise_again(series, self.clock, beyond_motion(self.clock, self.kernel), rng)
-                for series in self.wrenches
-            ),
+            wrenches=tuple(noise_again(s, self.clock, beyond, rng) for s in self.wrenches),
         )
-        for state, moved in zip(self.states(training=True), other.states(training=True)):
+        for state, moved in zip(self.states(training=True), redrawn.states(training=True)):
             part = slice(0, REDRAWN - done)
             done += len(state.t[part])
             yield state.rows(part), moved.rows(part), times
@@ -113,9 +114,11 @@ class BodiesObservation:
         return replace(self, motion=self.filtered(kernel))
 
     def _stretch(self, t, number):
-        parts = [on_clock(series.t, series.values, t) for series in self.wrenches]
-        raw = np.concatenate(parts, axis=1) if parts else np.zeros((len(t), 0))
-        smooth = signals.smooth(raw, self.kernel) if raw.size else raw
+        raw = smooth = np.zeros((len(t), 0))
+        if self.wrenches:
+            parts = [on_clock(series.t, series.values, t) for series in self.wrenches]
+            raw = np.concatenate(parts, axis=1)
+            smooth = signals.smooth(raw, self.kernel)
         return BodiesState(t, number, self.motion(t), smooth, raw, self.sign)
 
 
@@ -125,11 +128,9 @@ def beyond_motion(clock: signals.Clock, kernel: np.ndarray) -> np.ndarray:
 
     kernel : (2 h + 1,) of the motion; that which leaves all of it tells nothing from noise
     """
-    return (
-        kernel
-        if len(kernel) > 1
-        else signals.zero_phase_kernel(clock.period, signals.HIGHEST / clock.period)
-    )
+    if len(kernel) > 1:
+        return kernel
+    return signals.zero_phase_kernel(clock.period, signals.HIGHEST / clock.period)
 
 
 def clock_and_filter(
@@ -144,7 +145,9 @@ def clock_and_filter(
     topic : of the motion; options : with the cutoff that is asked for
     choose : -> the cutoff where none is [Hz], and where the motion ends [Hz]
     """
-    cutoff, ends_at = (options.cutoff, None) if options.cutoff else choose()
+    cutoff, ends_at = options.cutoff, None
+    if not cutoff:
+        cutoff, ends_at = choose()
     kernel = signals.zero_phase_kernel(clock.period, cutoff)
     clock = clock.without_short(signals.least_samples(half_width(kernel)) + 1, topic)
     return (
@@ -187,18 +190,21 @@ def marker_doubts(sources: Mapping[str, Mapping[str, Any]]) -> list[dict[str, An
     """Return where clusters of markers contradict their layout, as the fields of Findings."""
     out = []
     for name, note in sources.items():
-        off = {k: 1e3 * np.array(x) for k, x in note.get('layout_off', {}).items()}
-        if off:
-            listed = ', '.join(
-                f'{k} {np.linalg.norm(x):.1f} mm {np.round(x, 1).tolist()}' for k, x in off.items()
+        if not note.get('layout_off'):
+            continue
+        off = {label: 1e3 * np.array(x) for label, x in note['layout_off'].items()}
+        distances = {label: float(np.linalg.norm(x)) for label, x in off.items()}
+        listed = ', '.join(
+            f'{label} {distances[label]:.1f} mm {np.round(x, 1).tolist()}'
+            for label, x in off.items()
+        )
+        out.append(
+            doubt(
+                'marker off its place',
+                f'markers of {name} do not sit where the layout says: {listed}',
+                f'mean residuals of {name}',
+                (max(distances.values()), 'mm'),
+                'correct the layout, or fasten them',
             )
-            out.append(
-                doubt(
-                    'marker off its place',
-                    f'markers of {name} do not sit where the layout says: {listed}',
-                    f'mean residuals of {name}',
-                    (max(float(np.linalg.norm(x)) for x in off.values()), 'mm'),
-                    'correct the layout, or fasten them',
-                )
-            )
+        )
     return out

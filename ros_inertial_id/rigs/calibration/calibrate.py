@@ -8,6 +8,8 @@ identification rests on both: their covariance is joint.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from scipy.spatial.transform import Rotation
 import yaml
 
 from ..bodies.description import mapping, read_description, with_entries
+from ..bodies.observation import BodiesObservation
 from ..estimation.instrumental import (
     moments_of,
     score_covariance,
@@ -38,8 +41,8 @@ from ...identification.prepare.dataset import Progress
 from ...measurement.recording import Recording
 from ...measurement.summary import Summary
 
-NOISE = 1.5  # times the residual that the markers' noise makes; linear springs give 1.0
-ROUNDS = 3  # of instruments from the last estimate: the second already changes little
+NOISE_ALONE = 1.5  # times the residual that the markers' noise makes; linear springs give 1.0
+INSTRUMENT_ROUNDS = 3  # from the last estimate: the second already changes little
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class Calibration:
         """Return in words what contradicts the calibration, or whether its residual is noise."""
         if self.doubts:
             return f'do not use: {"; or ".join(self.doubts)}'
-        if self.excess < NOISE:
+        if self.excess < NOISE_ALONE:
             return f'the residual is that of noise ({self.excess:.1f} times what markers make)'
         return (
             f'the residual is {self.excess:.1f} times what the noise of the markers makes: '
@@ -97,13 +100,44 @@ def calibrate_platform(
     options : as for suspended_platform; gravity : (3,) in the base frame [m/s^2]
     RecordingError without two different masses; EstimationError when a number is not determined.
     """
-    if not any(np.any(added) for _, added in loaded):
+    _check_masses([np.asarray(added, dtype=float) for _, added in loaded])
+    rig = platform_rig(_platform_only(text), np.asarray(gravity))
+    vibrations = []
+    for number, (recording, added) in enumerate(loaded, 1):
+        observation = observe_platform(recording, rig, options)
+        vibrations.append(_Vibration(observation, np.asarray(added, dtype=float)))
+        if progress:
+            progress('observe', number, len(loaded))
+    fit = _SpringFit(vibrations)
+    fit.start()
+    for _ in range(INSTRUMENT_ROUNDS):
+        fit.refine()
+    imu = fit.find_extrinsics(rig.sources[0].imu)
+    fit.check_determined()
+    return Calibration(
+        stiffness=stiffness_of(fit.value),
+        stiffness_error=stiffness_of(fit.error),
+        platform=fit.value[:10],
+        platform_error=fit.error[:10],
+        imu=imu,
+        residual=fit.residual,
+        excess=fit.excess(),
+        summaries=tuple(v.observation.summary for v in vibrations),
+        doubts=_layout_doubts(vibrations),
+        text=with_entries(text, ('platform',), _entries(fit, imu)),
+    )
+
+
+def _check_masses(loads):
+    """Raise RecordingError where loads [(10,), ...] are not two different masses."""
+    if not any(np.any(added) for added in loads):
         raise RecordingError(
             'the platform was recorded empty only',
             expected='recordings with a known mass on it too',
             do='empty vibrations fix ratios, not sizes',
         )
-    if len(masses := {float(added[0]) for _, added in loaded}) < 2:
+    masses = {float(added[0]) for added in loads}
+    if len(masses) < 2:
         raise RecordingError(
             'all recordings carry the same mass',
             expected='two masses or more, of which one may be none',
@@ -111,109 +145,214 @@ def calibrate_platform(
             do='record the empty platform, too: with one mass the size of the '
             'stiffness rests on how the mass tilts it',
         )
-    rig = platform_rig(_platform_only(text), np.asarray(gravity))
-    observations = []
-    for number, (recording, _) in enumerate(loaded, 1):
-        observations.append(observe_platform(recording, rig, options))
-        if progress:
-            progress('observe', number, len(loaded))
-    rest = _rest(
-        [o for o, (_, added) in zip(observations, loaded) if not np.any(added)] or observations
-    )
-    states = [
-        (state, np.asarray(added, dtype=float))
-        for o, (_, added) in zip(observations, loaded)
-        for state in o.states(training=True)
-    ]
-    columns = calibration_parameters()
-    value = _least_squares(states, rest, columns)
-    for _ in range(ROUNDS):
-        rest, value = without_moment(rest, value)
-        value, covariance, residual, inverse = _instrumental(states, rest, value)
-    extrinsics, covariance = _with_extrinsics(
-        observations, [added for _, added in loaded], rest, value, (covariance, residual, inverse)
-    )
-    error = np.sqrt(np.diag(covariance))[:43]
-    unknown = [p.name for p, e in zip(columns, error) if not e < p.prior_sd]
-    if unknown:
-        raise EstimationError(
-            'the vibrations do not determine the platform',
-            found=unknown,
-            do='push and turn it in all directions, and add the mass at several places',
-        )
-    doubts = [
-        doubt['says']
-        for o in observations
-        for doubt in o.summary.details['doubts']
-        if doubt['severity'] == 'wrong'
-    ]
-    excess = _excess(observations, [added for _, added in loaded], value, residual)
-    imu = (
-        _described_extrinsics(rig.sources[0].imu, extrinsics, covariance[43:, 43:])
-        if len(extrinsics)
-        else {}
-    )
-    return _result(
-        value,
-        covariance,
-        rest,
-        text,
-        imu,
-        residual=residual,
-        excess=excess,
-        doubts=tuple(dict.fromkeys(doubts)),
-        summaries=tuple(o.summary for o in observations),
-    )
 
 
-def _least_squares(states, rest, columns):
-    """Return the least squares estimate (43,): biased by noise, good for a start."""
-    scale, sums = np.array([p.scale for p in columns]), np.zeros((43, 44))
-    for state, added in states:
-        for block in calibration_blocks(state, rest, added):
+@dataclass(frozen=True)
+class _Vibration:
+    """One recording of the platform, and the parameters (10,) of what was added to it."""
+
+    observation: BodiesObservation
+    added: np.ndarray
+
+    @cached_property
+    def states(self):
+        """Return the BodiesStates of the platform."""
+        return list(self.observation.states(training=True))
+
+    def blocks(self, rest):
+        """Yield its RegressorBlocks about the 43 numbers, displacements from a ``rest`` pose."""
+        for state in self.states:
+            yield from calibration_blocks(state, rest, self.added)
+
+    def instruments(self, rest, value):
+        """Yield the same blocks with the accelerations that numbers ``value`` (43,) predict."""
+        for state in self.states:
+            quiet = predicted_state(state, rest, value, self.added)
+            yield from calibration_blocks(quiet, rest, self.added)
+
+    @property
+    def motion(self) -> Any:  # a PlatformMotion
+        return self.observation.motion
+
+    @property
+    def has_imu(self):
+        return 0 in self.motion.fused
+
+    def extrinsics(self):
+        """Return rotation and shift (6,) [rad, m] of its IMU, and their errors (6, r)."""
+        return self.motion.fused[0].fused.extrinsics()
+
+    def under_imu_errors(self):
+        """Return the observation, then it under each error of unit size of how IMUs sit."""
+        erring = self.motion.erring(shared=False)
+        return [self.observation, *(replace(self.observation, motion=m) for m in erring)]
+
+
+class _SpringFit:
+    """
+    The 43 numbers of platform and springs that vibrations show, step by step.
+
+    value, error : (43,) estimate and standard errors; rest : pose of the empty platform
+    covariance : (43, 43), and (49, 49) once the extrinsics of an IMU are found
+    residual : row group -> rms [N, N m]
+    """
+
+    def __init__(self, vibrations):
+        self.vibrations = vibrations
+        self.rest = _mean_pose(vibrations)
+        self.value = np.zeros(43)
+        self.covariance = np.full((43, 43), np.inf)
+        self.residual = {}
+        self._parameters = calibration_parameters()
+        self._inverse = np.zeros((43, 43))  # of Z'W: from scores to numbers
+
+    @property
+    def error(self):
+        return np.sqrt(np.diag(self.covariance))[:43]
+
+    def start(self):
+        """Begin with least squares: biased by noise, good for a start."""
+        scale = np.array([p.scale for p in self._parameters])
+        sums = np.zeros((43, 44))
+        for block in chain.from_iterable(v.blocks(self.rest) for v in self.vibrations):
             for group in block.groups:
                 W = group.W * scale
                 sums += W.T @ np.column_stack([W, group.y])
-    return solved_sums(sums) * scale
+        self.value = solved_sums(sums) * scale
+
+    def refine(self):
+        """
+        Estimate once more, by noise-free accelerations from poses and the last estimate.
+
+        Least squares shrinks what multiplies noisy accelerations, here by percents as no term has
+        a known size in an empty vibration.  Accelerations that the last estimate predicts carry a
+        hundredth of that noise (Soderstrom and Stoica 1989, refined instruments).
+        """
+        self.rest, self.value = without_moment(self.rest, self.value)
+        pairs: list[tuple[Any, Any]] = []
+        residuals = Residuals()
+        for vibration in self.vibrations:
+            pairs += zip(vibration.blocks(self.rest), vibration.instruments(self.rest, self.value))
+        for block, _ in pairs:
+            residuals.add(block, {g.name: g.W @ self.value for g in block.groups})
+        count = sum(len(block.t) for block, _ in pairs)
+        squares = residuals.filtered.residual
+        self.residual = {name: float(np.sqrt(x / count)) for name, x in squares.items()}
+        deviation = self._deviation()
+        ZW, Zy = weighted(moments_of(pairs, np.arange(43)), deviation)
+        self._inverse = inverse = _inverse_of_any_scale(ZW)
+        scores = score_covariance(
+            pairs, tapered_autocovariances(residuals), deviation, np.arange(43)
+        )
+        self.value, self.covariance = inverse @ Zy, inverse @ scores @ inverse.T
+
+    def _deviation(self):
+        """Return row group -> standard deviation [N, N m] by which its rows are weighted."""
+        return {name: max(x, 1e-9) for name, x in self.residual.items()}
+
+    def check_determined(self):
+        """Raise EstimationError where a number is not known better than before any data."""
+        unknown = [p.name for p, e in zip(self._parameters, self.error) if not e < p.prior_sd]
+        if unknown:
+            raise EstimationError(
+                'the vibrations do not determine the platform',
+                found=unknown,
+                do='push and turn it in all directions, and add the mass at several places',
+            )
+
+    def find_extrinsics(self, imu):
+        """
+        Return {position [m], rpy [rad], position_error, rpy_error} (3,) of the platform's IMU.
+
+        Pooled over all recordings, empty without an IMU.  The covariance grows by six numbers,
+        and by what their errors do to the other 43.
+
+        imu : BodySource as described
+        """
+        fused = [(v, *v.extrinsics()) for v in self.vibrations if v.has_imu]
+        if not fused:
+            return {}
+        weights = [np.linalg.inv(errors @ errors.T) for _, _, errors in fused]
+        pooled = np.linalg.inv(sum(weights))
+        covariance = np.pad(self.covariance, (0, len(EXTRINSICS)))
+        for (vibration, _, errors), weight in zip(fused, weights):
+            slope = np.vstack([-self._inverse @ self._scores(vibration), pooled @ weight @ errors])
+            covariance += slope @ slope.T
+        self.covariance = covariance
+        mean = pooled @ sum(w @ extrinsics for w, (_, extrinsics, _) in zip(weights, fused))
+        return _described_extrinsics(imu, mean, covariance[43:, 43:])
+
+    def _scores(self, vibration):
+        """Return the change (43, r) of the sum of Z'r by the r errors of how the IMU sits."""
+        out, deviation = 0.0, self._deviation()
+        rows = partial(calibration_blocks, rest=self.rest, added=vibration.added)
+        for states in zip(*(o.states(training=True) for o in vibration.under_imu_errors())):
+            quiet = predicted_state(states[0], self.rest, self.value, vibration.added)
+            for instruments, *blocks in zip(rows(quiet), *map(rows, states)):
+                for Z, *groups in zip(instruments.groups, *(b.groups for b in blocks)):
+                    r = np.array([g.W @ self.value - g.y for g in groups])
+                    out += Z.W.T @ (r[1:] - r[0]).T / deviation[Z.name] ** 2
+        return out
+
+    def excess(self):
+        """Return the largest rms residual of the three forces in units of the markers' noise."""
+        square = [
+            (acceleration_noise(v.observation) * (self.value[0] + v.added[0])) ** 2
+            for v in self.vibrations
+        ]
+        noise = np.sqrt(np.mean(square, axis=0))
+        forces = [x for name, x in self.residual.items() if name.split()[-1].startswith('f')]
+        return float((np.array(forces) / np.maximum(noise, 1e-9)).max())
 
 
-def _instrumental(states, rest, value):
-    """
-    Return (estimate (43,), covariance, rms, inverse of Z'W) by noise-free accelerations.
-
-    Least squares shrinks what multiplies noisy accelerations, here by percents as no term has a
-    known size in an empty vibration.  Accelerations that the last estimate predicts from poses
-    carry a hundredth of that noise (Soderstrom and Stoica 1989, refined instruments).
-    """
-    pairs, residuals = [], Residuals()
-    for state, added in states:
-        quiet = predicted_state(state, rest, value, added)
-        for block, other in zip(
-            calibration_blocks(state, rest, added), calibration_blocks(quiet, rest, added)
-        ):
-            pairs.append((block, other))
-            residuals.add(block, {g.name: g.W @ value for g in block.groups})
-    count = sum(len(block.t) for block, _ in pairs)
-    rms = {name: float(np.sqrt(x / count)) for name, x in residuals.filtered.residual.items()}
-    sd = {name: max(x, 1e-9) for name, x in rms.items()}
-    ZW, Zy = weighted(moments_of(pairs, np.arange(43)), sd)
+def _inverse_of_any_scale(ZW):
+    """Return the inverse (k, k) of a matrix with columns of several units, NaN of a singular."""
     size = np.maximum(np.sqrt(np.abs(np.diag(ZW))), 1e-300)
     try:
-        inverse = np.linalg.inv(ZW / size / size[:, None]) / size / size[:, None]
-    except np.linalg.LinAlgError:
-        inverse = np.full((43, 43), np.nan)  # nothing moved it, see the caller
-    scores = score_covariance(pairs, tapered_autocovariances(residuals), sd, np.arange(43))
-    return inverse @ Zy, inverse @ scores @ inverse.T, rms, inverse
+        return np.linalg.inv(ZW / size / size[:, None]) / size / size[:, None]
+    except np.linalg.LinAlgError:  # nothing moved it: no number is determined
+        return np.full(ZW.shape, np.nan)
 
 
-def _excess(observations, added, value, residual):
-    """Return the largest rms residual of the three forces in units of the markers' noise."""
-    square = [
-        (acceleration_noise(o) * (value[0] + pi[0])) ** 2 for o, pi in zip(observations, added)
-    ]
-    noise = np.sqrt(np.mean(square, axis=0))
-    forces = np.array([x for name, x in residual.items() if name.split()[-1][0] == 'f'])
-    return float((forces / np.maximum(noise, 1e-9)).max())
+def _mean_pose(vibrations):
+    """Return the mean position (3,) [m], rotation (3, 3) of the empty platform, or of any."""
+    empty = [v for v in vibrations if not np.any(v.added)]
+    states = chain.from_iterable(v.states for v in empty or vibrations)
+    platform = [state.bodies[0] for state in states]
+    position = np.concatenate([b.position for b in platform]).mean(0)
+    attitude = Rotation.from_quat(np.concatenate([b.quaternion_xyzw for b in platform]))
+    return position, attitude.mean().as_matrix()
+
+
+def _layout_doubts(vibrations):
+    """Return the doubts about the markers' layout, in words, each once."""
+    doubts = chain.from_iterable(v.observation.summary.details['doubts'] for v in vibrations)
+    return tuple(dict.fromkeys(d['says'] for d in doubts if d['severity'] == 'wrong'))
+
+
+def _entries(fit, imu):
+    """Return {key: value} of what a calibrated platform's description says."""
+    out = {
+        'stiffness': stiffness_of(fit.value),
+        'damping': fit.value[31:37],
+        'preload': fit.value[37:43],
+        'rest_position': fit.rest[0],
+        'rest_rpy': Rotation.from_matrix(fit.rest[1]).as_euler('xyz'),
+        'inertial': fit.value[:10],
+        'covariance': _lower_triangle(fit.covariance),
+    }
+    if imu:
+        out['imu_position'], out['imu_rpy'] = imu['position'], imu['rpy']
+    return out
+
+
+def _lower_triangle(matrix):
+    """Return a line of numbers of every row, up to the diagonal."""
+    lines = []
+    for k, row in enumerate(matrix):
+        numbers = [f'{x:.9g}' for x in row[: k + 1]]
+        lines.append(' '.join(numbers))
+    return lines
 
 
 def _platform_only(text):
@@ -221,75 +360,6 @@ def _platform_only(text):
     platform = dict(mapping(data.get('platform'), 'platform'))
     platform.pop('covariance', None)  # what was known before is not used
     return yaml.safe_dump({'platform': platform}, sort_keys=False)
-
-
-def _rest(observations):
-    """Return (position, rotation) of the mean pose of the empty platform."""
-    poses = [state.bodies[0] for o in observations for state in o.states(training=True)]
-    position = np.concatenate([b.position for b in poses]).mean(0)
-    return position, Rotation.from_quat(
-        np.concatenate([b.quaternion_xyzw for b in poses])
-    ).mean().as_matrix()
-
-
-def _result(value, covariance, rest, text, imu, **notes):
-    error = np.sqrt(np.diag(covariance))[:43]
-    K, dK = stiffness_of(value), stiffness_of(error)
-    text = with_entries(
-        text,
-        ('platform',),
-        {
-            'stiffness': K,
-            'damping': value[31:37],
-            'preload': value[37:43],
-            'rest_position': rest[0],
-            'rest_rpy': Rotation.from_matrix(rest[1]).as_euler('xyz'),
-            'inertial': value[:10],
-            'covariance': [
-                ' '.join(f'{x:.9g}' for x in row[: k + 1]) for k, row in enumerate(covariance)
-            ],
-            **{f'imu_{key}': imu[key] for key in ('position', 'rpy') if imu},
-        },
-    )
-    return Calibration(K, dK, value[:10], error[:10], imu, text=text, **notes)
-
-
-def _with_extrinsics(observations, loads, rest, value, fit):
-    """
-    Return rotation and shift (6,) [rad, m] of the IMU over all recordings, (0,) without one.
-
-    And the covariance (49, 49) of the calibrated numbers, then of these.
-
-    value : (43,) the estimate by instrumental variables; fit : its covariance (43, 43), rms by
-    group, inverse of Z'W, before the errors of how the IMU sits in each recording
-    """
-    covariance, rms, inverse = fit
-    found = [o.motion.fused[0].fused.extrinsics() for o in observations if 0 in o.motion.fused]
-    if not found:
-        return np.zeros(0), covariance
-    sd = {name: max(x, 1e-9) for name, x in rms.items()}
-    weights = [np.linalg.inv(errors @ errors.T) for _, errors in found]
-    pooled = np.linalg.inv(sum(weights))
-    covariance = np.pad(covariance, (0, len(EXTRINSICS)))
-    for observation, added, weight, (_, errors) in zip(observations, loads, weights, found):
-        slope = np.vstack(
-            [-inverse @ _scores(observation, added, rest, value, sd), pooled @ weight @ errors]
-        )
-        covariance += slope @ slope.T
-    return pooled @ sum(w @ x for w, (x, _) in zip(weights, found)), covariance
-
-
-def _scores(observation, added, rest, value, sd):
-    """Return the change (43, r) of the sum of Z'r by the r errors of how the IMU sits."""
-    out = 0.0
-    others = [replace(observation, motion=m) for m in observation.motion.erring(shared=False)]
-    for states in zip(*(o.states(training=True) for o in (observation, *others))):
-        quiet = predicted_state(states[0], rest, value, added)
-        for z, *blocks in zip(*(calibration_blocks(s, rest, added) for s in (quiet, *states))):
-            for instrument, *groups in zip(z.groups, *(b.groups for b in blocks)):
-                r = np.array([g.W @ value - g.y for g in groups])
-                out += instrument.W.T @ (r[1:] - r[0]).T / sd[instrument.name] ** 2
-    return out
 
 
 def _described_extrinsics(imu, extrinsics, covariance):

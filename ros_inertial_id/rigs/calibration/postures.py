@@ -40,7 +40,7 @@ from ...measurement.recording import Recording
 from ...options import yaml_content
 
 MOMENTS = ('Ixx', 'Iyy', 'Izz')
-ZERO = 1e-12  # what rounding leaves of a direction that has no such component
+ROUNDED_ZERO = 1e-12  # what rounding leaves of a direction that has no such component
 _UNIT = np.array([pseudo_inertia(row) for row in np.eye(10)])
 suspended_platform = SuspendedPlatform()
 
@@ -84,23 +84,22 @@ class PostureResult:
         N[base.dependent, np.arange(N.shape[1])] = 1.0
         N[base.independent] = -base.X
         moments = [k for k, name in enumerate(names) if name[:3] in MOMENTS]
-        through = np.flatnonzero((np.abs(N[moments]) > ZERO).any(0))
+        through = np.flatnonzero((np.abs(N[moments]) > ROUNDED_ZERO).any(0))
         if len(through) != 1 or self.estimate.rank < len(base):
             return {}
-        move, start = N[:, through[0]], base.expand(self.estimate.params, np.zeros(len(names)))
-        low = max((-start[i] / move[i] for i in moments if move[i] > ZERO), default=-np.inf)
-        high = min((-start[i] / move[i] for i in moments if move[i] < -ZERO), default=np.inf)
+        moments = [k for k in moments if abs(N[k, through[0]]) > ROUNDED_ZERO]
+        move = N[moments, through[0]]
+        start = base.expand(self.estimate.params, np.zeros(len(names)))[moments]
+        zero = -start / move  # of the combination, where a moment of inertia would be zero
+        low = zero[move > 0.0].max(initial=-np.inf)
+        high = zero[move < 0.0].min(initial=np.inf)
         if low >= high:
             raise EstimationError(
                 'no positive moments of inertia explain the data',
                 do='check the springs, the overall mass and the postures',
             )
         ends = np.sort(start[:, None] + move[:, None] * [low, high])
-        return {
-            names[i]: (float(ends[i, 0]), float(ends[i, 1]))
-            for i in moments
-            if abs(move[i]) > ZERO
-        }
+        return {names[k]: (float(a), float(b)) for k, (a, b) in zip(moments, ends)}
 
 
 def identify_held(
@@ -115,26 +114,32 @@ def identify_held(
     options = replace(options, posture='held')
     data = yaml_content(text, 'the description')
     first = next(iter(data['links'] or {}), None)
-    whole = yaml.safe_dump({**data, 'links': {first: data['links'][first]}}, sort_keys=False)
-    held, moments = [], []
+    one_body = yaml.safe_dump({**data, 'links': {first: data['links'][first]}}, sort_keys=False)
+    rotations, positions, moments = [], [], []
     for recording in recordings:
         robot = robot_of(recording, options, text, suspended_platform.name)
         observed = suspended_platform.observe(recording, robot, options)
-        held.append(_places(next(observed.states(training=True)).rows(slice(0, 1)).bodies))
+        held = _places(next(observed.states(training=True)).rows(slice(0, 1)).bodies)
+        rotations.append(held[0])
+        positions.append(held[1])
         model = identify(
-            [recording], options, method=suspended_platform.name, urdf=whole, progress=progress
+            [recording], options, method=suspended_platform.name, urdf=one_body, progress=progress
         ).model
-        found = {e['name']: e['value'] for e in model.base}
-        open_ = [n for n in found if n[-1] == '0' and found[n] is None]
-        if open_:
-            raise EstimationError(
-                'a held posture does not show the whole',
-                found=open_,
-                do='push and turn the platform in all directions',
-            )
-        moments.append([found.get(f'{symbol}0', robot.mass) for symbol in SYMBOLS])
-    rotations, positions = (np.concatenate(parts) for parts in zip(*held))
-    return Postures(rotations, positions, np.array(moments))
+        moments.append(_moments_of_all(model, robot.mass))
+    return Postures(np.concatenate(rotations), np.concatenate(positions), np.array(moments))
+
+
+def _moments_of_all(model, mass):
+    """Return the ten parameters of all links as one body; ``mass`` [kg] where it was given."""
+    values = {e['name']: e['value'] for e in model.base}
+    unknown = [name for name, value in values.items() if name.endswith('0') and value is None]
+    if unknown:
+        raise EstimationError(
+            'a held posture does not show the whole',
+            found=unknown,
+            do='push and turn the platform in all directions',
+        )
+    return [values.get(f'{symbol}0', mass) for symbol in SYMBOLS]
 
 
 def identify_postures(
@@ -149,7 +154,8 @@ def identify_postures(
     options : of suspended_platform, its defaults with damping as given if None
     gravity : (3,) in the base frame [m/s^2]
     """
-    options = options or suspended_platform.Options(damping='given')
+    if options is None:
+        options = suspended_platform.Options(damping='given')
     robot = suspended_platform.build(text, options, np.asarray(gravity))
     columns = tuple(p for p in suspended_platform.parameters(robot, options) if not p.law)
     base = find_base_parameters(_random_rows(robot, columns), columns)

@@ -16,7 +16,8 @@ from ...identification.settings import load_options
 from ...measurement.bags.bag import read_bag
 from ...report.recording_words import signal_sentences
 
-FREEDOMS = ('x', 'y', 'z', 'rx', 'ry', 'rz')
+# Axis of the springs: unit of its stiffness.
+FREEDOMS = {'x': 'N/m', 'y': 'N/m', 'z': 'N/m', 'rx': 'N m/rad', 'ry': 'N m/rad', 'rz': 'N m/rad'}
 
 
 def calibrate(options: Any) -> None:
@@ -28,34 +29,35 @@ def calibrate(options: Any) -> None:
         result = calibrate_platform(text, loaded, settings, gravity, progress)
     write_text(options.out, result.text)
     numbers = {k: v for k, v in asdict(result).items() if k != 'text'}
-    rows = [
-        number_row(f'stiffness {axis}', K, dK, 'N m/rad' if axis[0] == 'r' else 'N/m')
-        for axis, K, dK in zip(
-            FREEDOMS, np.diag(result.stiffness), np.diag(result.stiffness_error)
-        )
-    ]
-    rows.append(number_row('platform mass', result.platform[0], result.platform_error[0], 'kg'))
-    for name, unit in (('position', 'm'), ('rpy', 'rad')):
-        rows += [
-            number_row(f'{name} of the IMU {axis}', x, dx, unit)
-            for axis, x, dx in zip(
-                'xyz', result.imu.get(name, ()), result.imu.get(f'{name}_error', ())
-            )
-        ]
-    left = ', '.join(f'{name.split()[-1]} {x:.3g}' for name, x in result.residual.items())
+    residual = ', '.join(f'{name.split()[-1]} {x:.3g}' for name, x in result.residual.items())
     show(
         options,
         dict(numbers, description=str(options.out)),
         '\n'.join(
             [
-                *aligned(rows),
-                f'residual RMS (N and N m): {left}',
+                *aligned(_calibrated_rows(result)),
+                f'residual RMS (N and N m): {residual}',
                 result.verdict,
                 *signal_sentences(result.summaries),
                 str(options.out),
             ]
         ),
     )
+
+
+def _calibrated_rows(result):
+    """Return rows of stiffness, mass of the platform, and where its IMU sits."""
+    rows = []
+    stiffness = zip(np.diag(result.stiffness), np.diag(result.stiffness_error))
+    for (axis, unit), (value, error) in zip(FREEDOMS.items(), stiffness):
+        rows.append(number_row(f'stiffness {axis}', value, error, unit))
+    rows.append(number_row('platform mass', result.platform[0], result.platform_error[0], 'kg'))
+    if not result.imu:
+        return rows
+    for name, unit in (('position', 'm'), ('rpy', 'rad')):
+        for axis, value, error in zip('xyz', result.imu[name], result.imu[f'{name}_error']):
+            rows.append(number_row(f'{name} of the IMU {axis}', value, error, unit))
+    return rows
 
 
 def postures(options: Any) -> None:
@@ -69,40 +71,47 @@ def postures(options: Any) -> None:
         held = identify_held(text, recordings, settings, progress)
     result = identify_postures(text, held, settings, gravity)
     base, estimate, intervals = result.base, result.estimate, result.intervals()
-    found = [
-        (v, s) if known else (None, None)
-        for v, s, known in zip(
-            estimate.params.tolist(), estimate.bse.tolist(), estimate.determined
-        )
+    entries = [_entry(base, estimate, k) for k in range(len(base))]
+    rows = [
+        number_row(e['expression'], e['value'], e['standard_error'], e['unit']) for e in entries
     ]
-    columns = list(zip(base.names(), base.expressions(), base.units(), found))
-    few = estimate.rank < len(base)
+    lines = [
+        f'{len(held.positions)} postures of {result.links} links: rank {estimate.rank} of '
+        f'{len(base)}',
+        *aligned(rows),
+    ]
+    if estimate.rank < len(base):
+        lines[0] += ', for which more postures are needed'
+    for name, (low, high) in intervals.items():
+        lines.append(
+            f'{name} lies in {low:.4f} to {high:.4f} by positive moments of inertia; '
+            'links let loose show it'
+        )
     show(
         options,
         {
             'postures': len(held.positions),
             'rank': len(base),
             'rank_in_data': estimate.rank,
-            'base_parameters': [
-                {'name': n, 'expression': e, 'unit': u, 'value': v, 'standard_error': s}
-                for n, e, u, (v, s) in columns
-            ],
+            'base_parameters': entries,
             'intervals': intervals,
         },
-        '\n'.join(
-            [
-                f'{len(held.positions)} postures of {result.links} links: rank {estimate.rank} of '
-                f'{len(base)}' + (', for which more postures are needed' if few else ''),
-                *aligned([number_row(e, v, s, u) for _, e, u, (v, s) in columns]),
-                *(
-                    f'{name} lies in {low:.4f} to {high:.4f} by positive moments of inertia; '
-                    'links let '
-                    'loose show it'
-                    for name, (low, high) in intervals.items()
-                ),
-            ]
-        ),
+        '\n'.join(lines),
     )
+
+
+def _entry(base, estimate, k):
+    """Return {name, unit, value, ...} of base parameter k, None for what is not determined."""
+    value, error = None, None
+    if estimate.determined[k]:
+        value, error = float(estimate.params[k]), float(estimate.bse[k])
+    return {
+        'name': base.names()[k],
+        'expression': base.expressions()[k],
+        'unit': base.units()[k],
+        'value': value,
+        'standard_error': error,
+    }
 
 
 def _settings(options):

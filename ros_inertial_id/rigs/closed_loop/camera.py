@@ -15,19 +15,21 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .marker_fit import MarkerFit
-from .registration import registered
+from .registration import registered, SAME_POSE
 from ..dynamics.mechanism import Mechanism
 from ..measurement.markers import common_frames, Frames, Marker
 from ...errors import ConfigError, RecordingError
 
-FEW, MANY = 120, 5000  # frames by which the pose is sought, and found: more add no precision
-ROUNDS = 25
-SETTLED = 1e-3  # standard errors: a smaller step does not matter
-SURE = 0.05  # standard error of a direction, share of the reach: above it is not determined
-WRONG = 4.0  # standard deviations: the median of a marker that fits nowhere
-ALIKE = 1.2  # ratio of mean losses below which two poses fit alike
-TURNED = 0.2  # [rad] between poses that are two
-NUMBERS = 'turn about x', 'turn about y', 'turn about z', 'x', 'y', 'z'
+SEEKING_FRAMES, FINDING_FRAMES = (
+    120,
+    5000,
+)  # frames by which the pose is sought, and found: more add no precision
+CAMERA_ROUNDS = 25
+CAMERA_SETTLED = 1e-3  # standard errors: a smaller step does not matter
+DIRECTION_SURE = 0.05  # standard error, share of the reach, of a direction that is determined
+FITS_NOWHERE = 4.0  # standard deviations: the median of a marker that fits nowhere
+POSES_FIT_ALIKE = 1.2  # ratio of mean losses below which two poses fit alike
+POSE_NUMBERS = 'turn about x', 'turn about y', 'turn about z', 'x', 'y', 'z'
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,9 @@ def camera_of(options: Any) -> Camera:
         raise ConfigError(
             'option camera', expected='six numbers X Y Z ROLL PITCH YAW', found=options.camera
         )
-    x = np.array(options.camera or np.zeros(6), dtype=float)
+    x = np.zeros(6)
+    if options.camera:
+        x = np.array(options.camera, dtype=float)
     return Camera(Rotation.from_euler('xyz', x[3:]).as_matrix(), x[:3])
 
 
@@ -73,7 +77,7 @@ class FoundCamera:
     A Camera that fits.
 
     standard_error : (6,) of shift [m] and turn [rad] along and about the base's axes
-    loose : the NUMBERS that markers leave open; loss : mean loss of a frame (Cauchy)
+    loose : the POSE_NUMBERS that markers leave open; loss : mean loss of a frame (Cauchy)
     misfit : largest median of a marker [standard deviations]
     """
 
@@ -97,24 +101,19 @@ def view(
         return camera.placed(seen), {}
     few, many = (
         MarkerFit(robot, _spread(seen, count), options.marker_noise, options.tag_noise)
-        for count in (FEW, MANY)
+        for count in (SEEKING_FRAMES, FINDING_FRAMES)
     )
-    starts = (
-        [camera]
-        if options.camera
-        else [
-            Camera(R, p)
-            for R, p in registered(
-                robot, few.library, few.frames, options.marker_noise / options.tag_noise
-            )
-        ]
-    )
-    first, *others = sorted((_found(few, start) for start in starts), key=lambda x: x.loss)
-    _check(first, others)
-    found = _found(many, first.camera)
-    return found.camera.placed(seen), {
-        'camera': found.camera.numbers().tolist(),
-        'camera_standard_error': found.standard_error.tolist(),
+    starts = [camera]
+    if not options.camera:
+        arm = options.marker_noise / options.tag_noise
+        poses = registered(robot, few.library, few.frames, arm)
+        starts = [Camera(R, p) for R, p in poses]
+    first, *candidates = sorted((_found(few, start) for start in starts), key=lambda x: x.loss)
+    _check(first, candidates)
+    best = _found(many, first.camera)
+    return best.camera.placed(seen), {
+        'camera': best.camera.numbers().tolist(),
+        'camera_standard_error': best.standard_error.tolist(),
     }
 
 
@@ -129,7 +128,7 @@ def _found(fit, camera):
     seen, rows, noise = fit.frames, np.arange(len(fit.frames.t)), fit.noise
     fit.frames, scale = camera.placed(seen), 1.0
     q = fit.search(rows)[1]
-    for _ in range(ROUNDS):
+    for _ in range(CAMERA_ROUNDS):
         off = float(np.nanmedian(np.abs(fit.residuals(rows, q)))) * scale / 0.6745
         scale = max(1.0, off)
         fit.noise = noise[0] * scale, noise[1] * scale
@@ -137,7 +136,7 @@ def _found(fit, camera):
         change, error, loose = _step(fit, rows, q, camera, seen)
         camera = camera.moved(change)
         fit.frames = camera.placed(seen)
-        if scale == 1.0 and (np.abs(change) <= SETTLED * error).all():
+        if scale == 1.0 and (np.abs(change) <= CAMERA_SETTLED * error).all():
             break
     fit.noise = noise
     misfit = float(np.nanmax(np.nanmedian(fit.misfit(q), axis=0)))
@@ -152,8 +151,8 @@ def _step(fit, rows, q, camera, seen):
     weight = fit.weights(residual)
     # What is seen moves by turn x place + shift; a tag turns along.
     P = np.zeros(residual.shape + (6,))
-    place = np.nan_to_num(seen.position @ camera.rotation.T)
-    P[:, :, :3, :3] = -np.cross(np.eye(3), place[:, :, None]).swapaxes(2, 3) / fit.noise[0]
+    arms = np.nan_to_num(seen.position @ camera.rotation.T)
+    P[:, :, :3, :3] = -np.cross(np.eye(3), arms[:, :, None]).swapaxes(2, 3) / fit.noise[0]
     P[:, :, :3, 3:], P[:, :, 3:, :3] = -np.eye(3) / fit.noise[0], -np.eye(3) / fit.noise[1]
     A = np.einsum('bmik,bmi,bmil->bkl', slope, weight, slope)
     B = np.einsum('bmik,bmi,bmig->bkg', slope, weight, P)
@@ -164,19 +163,19 @@ def _step(fit, rows, q, camera, seen):
     reach = fit.robot.reach()
     scaled = np.repeat([1.0 / reach, 1.0], 3)  # a turn in metres
     values, vectors = np.linalg.eigh(S * np.outer(scaled, scaled))
-    sure = values * (SURE * reach) ** 2 > 1.0
+    sure = values * (DIRECTION_SURE * reach) ** 2 > 1.0
     half = (scaled[:, None] * vectors)[:, sure] / np.sqrt(values[sure])
     open_ = np.abs(vectors[:, ~sure]).max(1, initial=0.0) > 0.1
     return (
         half @ (half.T @ right),
         np.linalg.norm(half, axis=1),
-        tuple(name for name, o in zip(NUMBERS, open_) if o),
+        tuple(name for name, o in zip(POSE_NUMBERS, open_) if o),
     )
 
 
-def _check(first, others):
+def _check(first, candidates):
     """Raise RecordingError where the best FoundCamera fits nowhere, or is not the only one."""
-    if first.misfit > WRONG:
+    if first.misfit > FITS_NOWHERE:
         raise RecordingError(
             'the markers fit the mechanism from no place of the camera',
             do='check their links '
@@ -189,9 +188,9 @@ def _check(first, others):
             found=', '.join(first.loose) + ' open',
             do='see more markers or a tag (pose), or give camera: without find_camera',
         )
-    for other in others:
-        turn = Rotation.from_matrix(first.camera.rotation @ other.camera.rotation.T)
-        if other.loss < ALIKE * first.loss and turn.magnitude() > TURNED:
+    for candidate in candidates:
+        turn = Rotation.from_matrix(first.camera.rotation @ candidate.camera.rotation.T)
+        if candidate.loss < POSES_FIT_ALIKE * first.loss and turn.magnitude() > SAME_POSE:
             raise RecordingError(
                 'the markers fit two places of the camera alike',
                 do='give camera: roughly, or the orientation of a tag (pose)',

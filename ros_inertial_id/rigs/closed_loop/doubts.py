@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 
 from .state import MechanismState
-from ..bodies.method import Hypothesis, likeliest, SURE
+from ..bodies.method import Hypothesis, HYPOTHESIS_SURE, JACKKNIFE_STRETCHES, likeliest, Tested
 from ..dynamics.force_elements import SPRING
 from ..dynamics.mechanism import Mechanism
-from ...dynamics.friction import LAWS
+from ...dynamics.friction import LAWS, of_slide
 from ...estimation.least_squares import left_out, solved_sums, standard_errors
 
-STRETCHES = 16  # left out one by one
 UNNOTICED = 0.004  # of a torque: five times as much is the least that is said
-SLOW = 0.05  # of a joint's RMS speed: the sign of the speed changes over it
+SIGN_WIDTH = 0.05  # of a joint's RMS speed: the sign of the speed changes over it
 OFF, FRICTION = 'gain of a motor', 'friction left out'
 
 
@@ -33,12 +32,12 @@ def doubts_of(
     weights: np.ndarray,
 ) -> list[dict[str, Any]]:
     """
-    Return what is likeliest wrong with a Mechanism, as the fields of Findings; empty: nothing.
+    Return the likeliest doubt about a Mechanism as the fields of a Finding, in a list, or none.
 
     state : N samples; explained : (k N, r) orthonormal basis of what its parameters can explain of
     forces times weights; force : (k N,) by the motors; weights : (k N,) one over their deviation
     """
-    force, found = force * weights, []
+    force, tested = force * weights, []
     residual = force - explained @ (explained.T @ force)
     total = float(residual @ residual)
     for hypothesis in (*_gains(robot), *_frictions(robot, state), *_springs(robot, state)):
@@ -51,27 +50,32 @@ def doubts_of(
         rows = np.column_stack([beside / size, residual]).reshape(len(robot), len(state.t), -1)
         grams = [
             np.einsum('kni,knj->ij', part, part)
-            for part in np.array_split(rows, STRETCHES, axis=1)
+            for part in np.array_split(rows, JACKKNIFE_STRETCHES, axis=1)
         ]
         numbers, without = left_out(grams, lambda sums: solved_sums(sums[:-1]))
         share = 1.0 - float(np.sum((residual - beside / size @ numbers) ** 2)) / total
         numbers, errors = numbers / size, standard_errors(without) / size
         # A motor's column has the noise of its torque: numbers up to ``noise`` by that alone.
         noise = total / max(float(np.sum(beside**2)), 1e-300)
-        if hypothesis.name == OFF and (
-            noise > 0.5 or max(share / 0.5, abs(float(numbers[0])) / (2.0 * noise)) < 1.0
-        ):
+        if hypothesis.name == OFF and _noise_alone(numbers, share, noise):
             continue
         # As shares of the torque of a coordinate; a gain is one of its own motor's.
-        shares = (
-            np.abs(numbers)
-            if hypothesis.name == OFF
-            else np.abs(numbers) * (_rms(columns, robot).T / _rms(force, robot)).max(1)
-        )
-        sure = (np.abs(numbers) > SURE * errors) & (shares > SURE * hypothesis.known)
-        if hypothesis.name != FRICTION or (numbers >= 0.0)[sure].all():  # it never drives
-            found.append((numbers, errors, sure, share, hypothesis))
-    return likeliest(found, 'the residual with and without it')
+        shares = np.abs(numbers)
+        if hypothesis.name != OFF:
+            shares = shares * (_rms(columns, robot).T / _rms(force, robot)).max(1)
+        sure = np.abs(numbers) > HYPOTHESIS_SURE * errors
+        sure &= shares > HYPOTHESIS_SURE * hypothesis.known
+        drives = hypothesis.name == FRICTION and (numbers < 0.0)[sure].any()  # which it never does
+        if not drives:
+            tested.append(Tested(hypothesis, numbers, errors, sure, share))
+    return likeliest(tested, 'the residual with and without it')
+
+
+def _noise_alone(numbers, share, noise):
+    """Return whether a gain (1,) that takes a ``share`` of the residual may be ``noise``."""
+    if noise > 0.5:
+        return True
+    return share < 0.5 and abs(float(numbers[0])) < 2.0 * noise
 
 
 def _rms(x: np.ndarray, robot: Mechanism) -> np.ndarray:
@@ -105,15 +109,14 @@ def _gains(robot: Mechanism) -> Iterator[Hypothesis[MechanismState]]:
 
 def _frictions(robot: Mechanism, state: MechanismState) -> Iterator[Hypothesis[MechanismState]]:
     for j in _without(robot, [name for name, law in LAWS.items() if law.brakes]):
-        name, slides = robot.joint_names[j], robot.prismatic[j]
-        width = SLOW * float(np.sqrt(np.mean(state.v[:, j] ** 2))) + 1e-12
+        name, units = robot.joint_names[j], _units(robot, j, 'N m s/rad', 'N m')
+        width = SIGN_WIDTH * float(np.sqrt(np.mean(state.v[:, j] ** 2))) + 1e-12
 
         def columns(state, y, values, j=j, width=width):
             v = state.v[:, j]
             return state.R[:, j][:, :, None] * np.stack([v, np.tanh(v / width)], 1)[:, None]
 
-        def words(numbers, errors, sure, name=name, slides=slides):
-            units = ('N s/m', 'N') if slides else ('N m s/rad', 'N m')
+        def words(numbers, errors, sure, name=name, units=units):
             listed = ', '.join(
                 f'{x:.3g} +- {e:.1g} {unit}' for x, e, unit in zip(numbers, errors, units)
             )
@@ -130,15 +133,14 @@ def _frictions(robot: Mechanism, state: MechanismState) -> Iterator[Hypothesis[M
 
 def _springs(robot: Mechanism, state: MechanismState) -> Iterator[Hypothesis[MechanismState]]:
     for j in _without(robot, (SPRING, 'preload')):
-        name, slides = robot.joint_names[j], robot.prismatic[j]
+        name, (unit,) = robot.joint_names[j], _units(robot, j, 'N m/rad')
         middle = float(state.q[:, j].mean())
 
         def columns(state, y, values, j=j, middle=middle):
             q = state.q[:, j] - middle
             return state.R[:, j][:, :, None] * np.stack([q, np.ones_like(q)], 1)[:, None]
 
-        def words(numbers, errors, sure, name=name, slides=slides):
-            unit = 'N/m' if slides else 'N m/rad'
+        def words(numbers, errors, sure, name=name, unit=unit):
             return (
                 f'a spring that is not described acts on {name} ({numbers[0]:.3g} +- '
                 f'{errors[0]:.1g} {unit})'
@@ -151,6 +153,13 @@ def _springs(robot: Mechanism, state: MechanismState) -> Iterator[Hypothesis[Mec
             words,
             f"add 'joint {name} REST' to springs:",
         )
+
+
+def _units(robot: Mechanism, joint: int, *units: str) -> tuple[str, ...]:
+    """Return units of a turning joint's laws as they are, of a slide's in metres."""
+    if robot.prismatic[joint]:
+        return tuple(map(of_slide, units))
+    return units
 
 
 def _without(robot: Mechanism, laws: Sequence[str]) -> list[int]:

@@ -40,28 +40,15 @@ def fuse_imus(
     topics, links = zip(*imu_links(robot, lines))
     sources = [BodySource(topic, 'imu', topic) for topic in topics]
     stamps = [read_imu(recording, source, 0).t for source in sources]
-    t, kernel, *nominal = nominal_motion(
-        seen.t, seen.z, min(float(np.median(np.diff(x))) for x in (seen.t, *stamps))
-    )
+    period = min(float(np.median(np.diff(x))) for x in (seen.t, *stamps))
+    t, kernel, *nominal = nominal_motion(seen.t, seen.z, period)
     off, variance = at_ticks(
         t, seen.t, seen.z, np.diagonal(seen.covariance, axis1=1, axis2=2), nominal[0]
     )
     q = seen.q[np.clip(np.searchsorted(seen.t, t), 0, len(seen.t) - 1)]
-    fused = fuse(
-        recording,
-        sources,
-        [
-            Track(
-                t,
-                nominal[2],
-                off,
-                variance,
-                kernel,
-                partial(imu_readings, robot, links, q, np.hstack(nominal)),
-            )
-        ],
-        limit,
-    )
+    readings = partial(imu_readings, robot, links, q, np.hstack(nominal))
+    track = Track(t, nominal[2], off, variance, kernel, readings)
+    fused = fuse(recording, sources, [track], limit)
     z, rate, _ = np.split(np.hstack(nominal) + fused.deviation[0], 3, axis=1)
     return t, z, rate, {'imus': fused.notes()}
 

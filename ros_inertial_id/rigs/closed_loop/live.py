@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .motion import torque_of
+from .motion import torque_of, torque_sensors
 from .state import close, MechanismState
 from ..dynamics.continuation import Continuation
 from ..dynamics.mechanism import Mechanism
@@ -36,18 +36,17 @@ class LiveMechanism(LiveMotion):
         )
         self._robot, self._continuation = robot, Continuation(robot)
         motion = options.joint_states_topic or 'joint_states'
-        actuated = [robot.joint_names[j] for j in robot.actuated]
         listen_to_joints(self, motion, robot.coordinates, options)
-        for line in options.torques:
-            joint, topic, *axis = line.split()
-            self.listen(topic, self._torque_taker(actuated.index(joint), joint, ''.join(axis)))
+        for joint, topic, axis in torque_sensors(options.torques, robot.joint_names):
+            column = robot.motor_names.index(joint)
+            self.listen(topic, self._torque_taker(column, joint, axis))
         if not options.torques:
-            listen_to_efforts(self, options.effort_topic or motion, actuated)
+            listen_to_efforts(self, options.effort_topic or motion, robot.motor_names)
 
-    def _torque_taker(self, place, joint, axis):
+    def _torque_taker(self, column, joint, axis):
         def take(channel):
             self.load(
-                place, self.seconds(channel.stamp_ns), torque_of(channel, joint, axis)[:, None]
+                column, self.seconds(channel.stamp_ns), torque_of(channel, joint, axis)[:, None]
             )
 
         return take

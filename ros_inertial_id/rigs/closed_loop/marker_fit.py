@@ -18,9 +18,12 @@ from ..dynamics.mechanism import NEARLY
 from ...dynamics.body_motion import body_motions, frame_of, twists
 
 LIBRARY = 400  # random configurations per independent coordinate
-ROUNDS = 15  # Gauss-Newton steps; from the library a handful is enough
-SETTLED = 0.1  # standard deviations: of a smaller step, taken, hardly anything is left
-STARTS, FEW = 12, 10  # postures, and frames of one set of markers, that show what is left open
+GAUSS_NEWTON_STEPS = 15  # Gauss-Newton steps; from the library a handful is enough
+STEP_SETTLED = 0.1  # standard deviations: of a smaller step, taken, hardly anything is left
+OPEN_STARTS, FRAMES_PER_SET = (
+    12,
+    10,
+)  # postures, and frames of one set of markers, that show what is left open
 OUTLIER = 6.0  # standard deviations
 LARGEST_STEP = 0.2  # [rad], or share of the reach [m]
 
@@ -46,13 +49,9 @@ class MarkerFit:
 
     def search(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return z, q and covariance of the frames ``rows``, from the nearest configurations."""
-        start = np.concatenate(
-            [
-                self._distances(part).argmin(1)
-                for part in np.array_split(rows, max(1, len(rows) // 256))
-            ]
-        )
-        return self.refine(rows, self.library[start])
+        parts = np.array_split(rows, max(1, len(rows) // 256))
+        nearest = np.concatenate([self._distances(part).argmin(1) for part in parts])
+        return self.refine(rows, self.library[nearest])
 
     def determined(self, q: np.ndarray) -> np.ndarray:
         """
@@ -64,13 +63,13 @@ class MarkerFit:
         seen = np.isfinite(self.frames.position).all(-1)
         sets, number = np.unique(seen, axis=0, return_inverse=True)
         alone, index = np.zeros(len(sets), dtype=bool), list(self.robot.independent)
-        starts = self.library[:: len(self.library) // STARTS]
+        starts = self.library[:: len(self.library) // OPEN_STARTS]
         for k in range(len(sets)):
             rows = np.flatnonzero(number.ravel() == k)
-            rows = np.tile(rows[:: -(-len(rows) // FEW)], len(starts))
-            other = self.refine(rows, np.repeat(starts, len(rows) // len(starts), axis=0))[1]
-            apart = (np.abs(self.turned((other - q[rows])[:, index])) > self.step).any(1)
-            fits = self.loss(rows, other) < self.loss(rows, q[rows]) + 0.5 * OUTLIER**2
+            rows = np.tile(rows[:: -(-len(rows) // FRAMES_PER_SET)], len(starts))
+            posture = self.refine(rows, np.repeat(starts, len(rows) // len(starts), axis=0))[1]
+            apart = (np.abs(self.turned((posture - q[rows])[:, index])) > self.step).any(1)
+            fits = self.loss(rows, posture) < self.loss(rows, q[rows]) + 0.5 * OUTLIER**2
             alone[k] = (apart & fits).reshape(len(starts), -1).any(0).mean() < 0.5
         return alone[number.ravel()]
 
@@ -87,9 +86,10 @@ class MarkerFit:
         kept : (M, m) markers that count, each as much as its noise says; None: Cauchy weights
         """
         residual, slope = self.residuals(rows, q, R)
-        weight = (
-            self.weights(residual) if kept is None else np.isfinite(residual) * kept[:, :, None]
-        )
+        if kept is None:
+            weight = self.weights(residual)
+        else:
+            weight = np.isfinite(residual) * kept[:, :, None]
         A = np.einsum('bmik,bmi,bmil->bkl', slope, weight, slope)
         return A, np.einsum('bmik,bmi,bmi->bk', slope, weight, np.nan_to_num(residual))
 
@@ -114,39 +114,32 @@ class MarkerFit:
             out[:, k, :3] = (frames.position[rows, k] - at.p.T) / self.noise[0]
             if frames.tags[k]:
                 turn = np.einsum('bij,kjb->bik', frames.rotation[rows, k], at.R)
-                out[:, k, 3:] = (
-                    0.5
-                    * np.stack(
-                        [
-                            turn[:, 2, 1] - turn[:, 1, 2],
-                            turn[:, 0, 2] - turn[:, 2, 0],
-                            turn[:, 1, 0] - turn[:, 0, 1],
-                        ],
-                        1,
-                    )
-                    / self.noise[1]
-                )
+                skew = turn - turn.swapaxes(1, 2)
+                out[:, k, 3:] = 0.5 * skew[:, (2, 0, 1), (1, 2, 0)] / self.noise[1]
             if R is None:
                 continue
             for j, u, w in twists(robot.robot, motions, link.body, at.p):
                 slope[:, k, :3] += u.T[:, :, None] * R[:, None, j] / self.noise[0]
                 if w is not None and frames.tags[k]:
                     slope[:, k, 3:] += w.T[:, :, None] * R[:, None, j] / self.noise[1]
-        return out if R is None else (out, slope)
+        if R is None:
+            return out
+        return out, slope
 
     def misfit(self, q: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         """Return the misfit, (M, m), at q (M, n) of frames ``rows`` in standard deviations."""
-        rows = np.arange(len(self.frames.t)) if rows is None else rows
+        if rows is None:
+            rows = np.arange(len(self.frames.t))
         return np.sqrt((self.residuals(rows, q)[:, :, :3] ** 2).mean(-1))
 
     def misfit_exchanged(self, a: int, b: int, rows: np.ndarray) -> float:
         """Return the largest median misfit of frames ``rows`` if markers a, b were exchanged."""
         order = np.arange(len(self._links))
         order[[a, b]] = b, a
-        other = copy.copy(self)
-        other._links = [self._links[k] for k in order]
-        other._points = self._points[:, order]
-        return np.nanmax(np.nanmedian(other.misfit(other.search(rows)[1], rows), axis=0))
+        exchanged = copy.copy(self)
+        exchanged._links = [self._links[k] for k in order]
+        exchanged._points = self._points[:, order]
+        return np.nanmax(np.nanmedian(exchanged.misfit(exchanged.search(rows)[1], rows), axis=0))
 
     def good(self, q: np.ndarray) -> np.ndarray:
         """Return which frames (M,) have all the markers they need to be believed at q (M, n)."""
@@ -158,17 +151,16 @@ class MarkerFit:
         return self.misfit(q) < OUTLIER
 
     def notes(self, q: np.ndarray, rows: np.ndarray, kept: np.ndarray) -> dict[str, Any]:
-        """Return what a log says of q (M, n) of ``rows``, ``kept`` (all frames, m) markers."""
+        """Return counts and rms [m] of q (M, n) of ``rows``; kept : (all frames, m) markers."""
         misfit = np.where(kept[rows], self.misfit(q, rows), np.nan)
         seen = np.isfinite(self.frames.position).all(-1)
         rms = np.sqrt(np.nanmean(misfit**2, axis=0)) * self.noise[0]
+        outliers = (seen & ~kept).sum(0)
         return {
             'marker_frames': int(len(rows)),
             'marker_frames_lost': int(len(seen) - len(rows)),
-            'marker_rms': {n: float(x) for n, x in zip(self.frames.names, rms)},
-            'marker_outliers': {
-                n: int(x) for n, x in zip(self.frames.names, (seen & ~kept).sum(0))
-            },
+            'marker_rms': dict(zip(self.frames.names, rms.tolist())),
+            'marker_outliers': dict(zip(self.frames.names, outliers.tolist())),
         }
 
     def _distances(self, rows):
@@ -183,8 +175,8 @@ class MarkerFit:
 
     def turned(self, change: np.ndarray) -> np.ndarray:
         """Return a change of z (..., k) within half a turn, unless couplings count the turns."""
-        whole = 2.0 * np.pi * self.turning
-        return change - whole * np.round(change / (2.0 * np.pi))
+        full_turn = 2.0 * np.pi * self.turning
+        return change - full_turn * np.round(change / (2.0 * np.pi))
 
     def refine(
         self, rows: np.ndarray, q: np.ndarray, kept: np.ndarray | None = None
@@ -199,15 +191,16 @@ class MarkerFit:
         start, q, open_ = q, q.copy(), np.zeros(len(rows))
         covariance = np.zeros((len(rows), len(robot), len(robot)))
         active = np.arange(len(rows))
-        for _ in range(ROUNDS):
+        for _ in range(GAUSS_NEWTON_STEPS):
             R, open_[active], closing = robot.closing(q[active])
-            A, g = self._linearised(
-                rows[active], q[active], R, None if kept is None else kept[active]
-            )
+            counted = kept
+            if kept is not None:
+                counted = kept[active]
+            A, g = self._linearised(rows[active], q[active], R, counted)
             covariance[active] = inverse = _covariance(A)
             dz = np.clip((inverse @ g[:, :, None])[:, :, 0], -self.step, self.step)
             q[active] += np.einsum('bnk,bk->bn', R, dz) + closing
-            small = SETTLED * np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
+            small = STEP_SETTLED * np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
             active = active[(np.abs(dz) > small).any(1) | (open_[active] > NEARLY)]
             if not active.size:
                 break

@@ -17,7 +17,7 @@ from ..dynamics.mechanism import Mechanism
 from ..measurement.markers import Frames
 from ...errors import RecordingError
 
-WRONG = 10.0  # times its noise: a marker that does not sit where it is said to
+MISPLACED = 10.0  # times its noise: a marker that does not sit where it is said to
 TOO_FEW = 0.5  # share of frames that must be usable
 APART = 4.0  # times its noise: markers that contradict one another
 ASTRAY = 3 * OUTLIER  # usual distances from the middle of its neighbours
@@ -52,15 +52,15 @@ def reconstruct_markers(
     _explain_misfit(fit, q)
     sure = fit.determined(q)
     _check_determined(frames.names, sure)
-    kept = fit.inliers(q)
+    inliers = fit.inliers(q)
     good = sure & fit.good(q)
     _check_enough(good[sure])
     good[good] = _on_the_way(fit, frames.t[good], z[good])
     rows = np.flatnonzero(good)
-    z, q, covariance = fit.refine(rows, q[rows], kept[rows])
+    z, q, covariance = fit.refine(rows, q[rows], inliers[rows])
     z[:, fit.turning] = np.unwrap(z[:, fit.turning], axis=0)
     q[:, list(robot.independent)] = z
-    return MarkerMotion(frames.t[rows], z, covariance, q, fit.notes(q, rows, kept))
+    return MarkerMotion(frames.t[rows], z, covariance, q, fit.notes(q, rows, inliers))
 
 
 def _check_enough(good):
@@ -91,13 +91,13 @@ def _explain_misfit(fit, q):
     typical = np.nanmedian(fit.misfit(q), axis=0)
     if np.nanmax(typical) < APART:
         return
-    found = ', '.join(f'{n} {x * fit.noise[0]:.4f} m' for n, x in zip(names, typical))
-    if np.nanmax(typical) < WRONG:
+    deviations = ', '.join(f'{n} {x * fit.noise[0]:.4f} m' for n, x in zip(names, typical))
+    if np.nanmax(typical) < MISPLACED:
         raise RecordingError(
             'the markers do not fit one another',
             expected='most readings within marker_noise '
             f'({fit.noise[0]:g} m) and tag_noise of one motion',
-            found=found,
+            found=deviations,
             do='check links and lengths in the URDF, the noise, and whether all topics are of one '
             'camera or in one frame, and stamped by one clock',
         )
@@ -106,7 +106,7 @@ def _explain_misfit(fit, q):
         pair: fit.misfit_exchanged(*pair, rows) for pair in combinations(range(len(names)), 2)
     }
     noise = fit.noise[0]
-    if exchanged and min(exchanged.values()) < WRONG:
+    if min(exchanged.values(), default=np.inf) < MISPLACED:
         a, b = min(exchanged, key=exchanged.__getitem__)
         raise RecordingError(
             f'markers {names[a]} and {names[b]} are exchanged',
@@ -118,7 +118,7 @@ def _explain_misfit(fit, q):
     raise RecordingError(
         f'marker {names[worst]} does not sit where the configuration says',
         expected=f'about {noise:.2g} m off',
-        found=found,
+        found=deviations,
         do='check its link, its clock, the camera pose, the lengths in the URDF and start: '
         '(another branch?)',
     )

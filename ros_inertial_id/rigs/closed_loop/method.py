@@ -11,6 +11,7 @@ from typing import Iterator, Sequence
 
 import numpy as np
 
+from .known import links_as_described, read_known
 from .live import LiveMechanism
 from .motion import MotionOptions, reconstruct, topics
 from .noise import noise_errors, noisy_states
@@ -18,16 +19,15 @@ from .state import (
     all_parameters,
     close,
     equations,
-    links_as_described,
     MechanismState,
     Observation,
     projected_energy_rows,
-    read_known,
 )
 from .tuning import Trial
 from ..dynamics.assembly import mechanism_from_options
 from ..dynamics.continuation import random_walk
 from ..dynamics.force_elements import elastic_elements, force_elements, ForceOptions
+from ..dynamics.joint_names import joint_index
 from ..dynamics.mechanism import coupled, Mechanism, MechanismOptions, virtual_links
 from ..dynamics.motors import elastic_pairs, motors_of
 from ..estimation.noisy_rows import UnfilteredTorque
@@ -43,6 +43,7 @@ from ...methods.contract import Method
 from ...options import described_blocks, option
 
 NO_MOTOR = ('none',)  # option actuated
+TORQUE_UNITS = {False: 'N m', True: 'N'}  # of a torque, of the force of a slide
 
 
 @dataclass(frozen=True)
@@ -76,30 +77,14 @@ class ClosedLoop(
         robot, names = mechanism.robot, mechanism.joint_names
         motors = motors_of(robot)
         elastic = elastic_pairs(options.elastic_joints, names[: len(names) - len(motors)])
-        driven = (
-            ()
-            if options.actuated == NO_MOTOR
-            else options.actuated
-            or tuple(name for name in mechanism.coordinates if name not in elastic)
-        )
-        for name in driven:
-            if name not in names:
-                raise ConfigError('option actuated', found=repr(name), exists=names)
-        actuated = tuple(names.index(name) for name in driven)
         forces = (
             *force_elements(robot, options, mechanism.size),
             *elastic_elements(robot, elastic),
         )
+        actuated = _driven(options.actuated, mechanism, elastic)
         mechanism = replace(mechanism, forces=forces, actuated=actuated)
         described = described_blocks(urdf).get(self.name, {}).get('actuated', ())
-        used = {*mechanism.coordinates, *driven, *(f.parameter.owner for f in forces)}
-        for name in set(motors) - used - set(described):  # whose motor may be of no use
-            raise RobotModelError(
-                'closure coupling',
-                found=f'joint {name!r}',
-                exists=[n for n in names if n not in motors],
-                do='correct it; name a motor in actuated:, independent: or friction:',
-            )
+        _check_motors(mechanism, set(motors) - set(described))  # whose motor may be of no use
         said = dict.fromkeys([*options.known, *motors, *virtual_links(robot)])
         lines = links_as_described((*said,), robot.link_names, robot.inertias)
         known, tied = read_known(lines, all_parameters(mechanism))
@@ -118,7 +103,7 @@ class ClosedLoop(
         With ``cutoff`` 0 the cutoff is that of the smallest torque error; a torque on another
         topic than the motion gets its clock's offset.  Both are reported in the summary.
         """
-        if not robot.actuated and not any(robot.known.values()):
+        if not robot.actuated and not robot.has_scale:
             raise ConfigError(
                 'actuated: none',
                 found='no motor and nothing known',
@@ -131,21 +116,10 @@ class ClosedLoop(
         trial = Trial(
             recording, robot, replace(options, joint_states_topic=motion, effort_topic=effort)
         )
-        cutoff = options.cutoff
-        align = bool(
-            options.largest_clock_offset > 0
-            and robot.actuated
-            and notes['motion'] != notes['torque']
-        )
-        for _ in range(3 if align else 1):  # an offset blurs the curve, a cutoff blurs the offset
-            if not options.cutoff:
-                cutoff, notes['cutoff_curve'] = trial.choose_cutoff()
-            if align:
-                trial.shift, error = trial.torque_offset(
-                    cutoff, options.largest_clock_offset, notes['torque']
-                )
-                notes.update(torque_clock_offset=trial.shift, torque_clock_offset_error=error)
-        observation = trial.at(cutoff)
+        limit = 0.0
+        if robot.actuated and notes['motion'] != notes['torque']:
+            limit = options.largest_clock_offset
+        observation = _tuned(trial, options.cutoff, limit, notes)
         summary = replace(observation.summary, cutoff_chosen=not options.cutoff)
         return replace(
             observation,
@@ -165,14 +139,14 @@ class ClosedLoop(
         wanted: np.ndarray | None = None,
     ) -> Iterator[RegressorBlock]:
         """Yield the RegressorBlocks of a MechanismState; columns as ``parameters``."""
-        units = ['N' if robot.prismatic[j] else 'N m' for j in robot.independent]
+        units = [TORQUE_UNITS[robot.prismatic[j]] for j in robot.independent]
         columns = np.arange(len(parameters))
         for low in range(0, len(state.t), BLOCK):
             part = state.rows(slice(low, low + BLOCK))
             W, force, known = equations(robot, part, parameters)
-            left = force - known
+            y = force - known
             groups = [
-                RowGroup(name, units[i], columns, W[i].T, left[:, i], left[:, i], known[:, i])
+                RowGroup(name, units[i], columns, W[i].T, y[:, i], y[:, i], known[:, i])
                 for i, name in enumerate(robot.coordinates)
             ]
             yield RegressorBlock(part.t, state.segment, tuple(groups))
@@ -199,11 +173,12 @@ class ClosedLoop(
         # A step is as large with noise as without: none of its square is the noise's.
         steps = [k for k, p in enumerate(parameters) if p.law in LAWS and LAWS[p.law].switches]
         for state, noisy, times in noisy_states(observation, robot):
-            pair = (self.regress(s, robot, parameters) for s in (state, noisy))
-            for one, other in zip(*pair):
-                for group, moved in zip(one.groups, other.groups):
+            for block, noisy_block in zip(
+                self.regress(state, robot, parameters), self.regress(noisy, robot, parameters)
+            ):
+                for group, moved in zip(block.groups, noisy_block.groups):
                     moved.W[:, steps] = group.W[:, steps]
-                yield one, other, times
+                yield block, noisy_block, times
 
     def random_state(
         self, robot: Mechanism, samples: int, rng: np.random.Generator
@@ -212,9 +187,9 @@ class ClosedLoop(
         q = random_walk(robot, samples, rng)
         size = (samples, len(robot))
         R, _ = robot.transformation(q)
-        v, a = robot.motion(
-            q, R, *(most * robot.gearing * rng.uniform(-1.0, 1.0, size) for most in (3.0, 10.0))
-        )
+        rate = 3.0 * robot.gearing * rng.uniform(-1.0, 1.0, size)
+        acceleration = 10.0 * robot.gearing * rng.uniform(-1.0, 1.0, size)
+        v, a = robot.motion(q, R, rate, acceleration)
         none = np.zeros((samples, len(robot.actuated)))
         return MechanismState(np.arange(samples, dtype=float), 0, q, v, a, R, none)
 
@@ -228,9 +203,11 @@ class ClosedLoop(
     ) -> MechanismState:
         """Return the MechanismState of independent coordinates that are given, not measured."""
         none = np.zeros((len(q), len(robot.actuated)))
-        clock = np.arange(len(q), dtype=float) if t is None else t
-        state = JointSpaceState(clock, 0, q, v, a, none, none)
-        return replace(close(robot, state), alone=t is None)
+        alone = t is None
+        if t is None:
+            t = np.arange(len(q), dtype=float)
+        state = JointSpaceState(t, 0, q, v, a, none, none)
+        return replace(close(robot, state), alone=alone)
 
     def angles(self, robot: Mechanism) -> tuple[str, ...]:
         """Return none: ``validity_range`` takes whole turns off."""
@@ -271,3 +248,48 @@ class ClosedLoop(
     ) -> LiveMechanism:
         """Return the LiveMechanism: what comes in while it runs; see Live."""
         return LiveMechanism(robot, options, lag, summary)
+
+
+def _driven(names, mechanism, elastic):
+    """Return the indices of joints with a measured torque by the option ``actuated``."""
+    if names == NO_MOTOR:
+        return ()
+    if not names:
+        names = [name for name in mechanism.coordinates if name not in elastic]
+    return tuple(joint_index(mechanism.joint_names, name, 'option actuated') for name in names)
+
+
+def _check_motors(mechanism, motors):
+    """Raise RobotModelError for one of ``motors`` that nothing uses: a joint misspelt."""
+    braked = {element.parameter.owner for element in mechanism.forces}
+    unused = motors - set(mechanism.motor_names) - braked - set(mechanism.coordinates)
+    if unused:
+        tree = mechanism.joint_names[
+            : len(mechanism.joint_names) - len(motors_of(mechanism.robot))
+        ]
+        raise RobotModelError(
+            'closure coupling',
+            found=f'joint {min(unused)!r}',
+            exists=list(tree),
+            do='correct it; name a motor in actuated:, independent: or friction:',
+        )
+
+
+def _tuned(trial, cutoff, limit, notes):
+    """
+    Return the Observation of a Trial with the best cutoff and clock of the torque, and note them.
+
+    cutoff : [Hz] that is asked for, 0: of the smallest torque error
+    limit : largest clock offset [s], 0: of one clock
+    """
+    if not limit:
+        if not cutoff:
+            cutoff, notes['cutoff_curve'] = trial.choose_cutoff()
+        return trial.at(cutoff)
+    best = cutoff
+    for _ in range(3):  # an offset blurs the curve, a cutoff blurs the offset
+        if not cutoff:
+            best, notes['cutoff_curve'] = trial.choose_cutoff()
+        trial.shift, error = trial.torque_offset(best, limit, notes['torque'])
+    notes.update(torque_clock_offset=trial.shift, torque_clock_offset_error=error)
+    return trial.at(best)

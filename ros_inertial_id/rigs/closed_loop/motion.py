@@ -8,7 +8,7 @@ everything after it is the same for all sensors.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 
@@ -27,7 +27,9 @@ from ...options import option
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 MOTION = '/closed_loop/motion'
 TORQUES = '/closed_loop/torques'
-FIELDS = {'x': 0, 'y': 1, 'z': 2}
+# Axis of a wrench: field and column.
+WRENCH_AXES = {'x': ('torque', 0), 'y': ('torque', 1), 'z': ('torque', 2)}
+WRENCH_AXES |= {'fx': ('force', 0), 'fy': ('force', 1), 'fz': ('force', 2)}
 
 
 @dataclass(frozen=True)
@@ -77,29 +79,31 @@ def reconstruct(
     notes : topics ``motion`` and ``torque`` (equal when one message carries both), and what was
         understood of markers and IMUs
     """
+    if options.imus and not options.markers:
+        raise ConfigError('imus: are given', expected='markers: too', found='encoders only')
     channels = dict(recording.channels)
     effort = options.effort_topic or options.joint_states_topic
     notes: dict[str, Any] = {'motion': options.joint_states_topic, 'torque': effort}
-    if options.markers and robot.actuated and not options.torques:
-        notes['torque'] = find_channel(
-            recording, [robot.joint_names[j] for j in robot.actuated], effort, 'effort'
-        ).topic
     if options.torques:
-        channels[TORQUES] = _torques(recording, robot, options.torques)
-        notes['torque'] = ', '.join(line.split()[1] for line in options.torques)
+        sensors = torque_sensors(options.torques, robot.joint_names)
+        channels[TORQUES] = _torques(recording, robot.motor_names, sensors)
+        notes['torque'] = ', '.join(topic for _, topic, _ in sensors)
+    elif options.markers and robot.actuated:
+        notes['torque'] = find_channel(recording, robot.motor_names, effort, 'effort').topic
     if options.markers:
-        channels[MOTION], found = _see(recording, robot, options)
-        notes.update(found, motion=_markers_of(options.markers))
-    elif options.imus:
-        raise ConfigError('imus: are given', expected='markers: too', found='encoders only')
+        channels[MOTION], of_markers = _see(recording, robot, options)
+        notes.update(of_markers, motion=_markers_of(options.markers))
     return replace(recording, channels=channels), notes
 
 
 def topics(options: Any, notes: Mapping[str, Any]) -> tuple[str, str]:
     """Return (joint_states_topic, effort_topic) of the Recording by ``options``; see above."""
-    motion = MOTION if options.markers else options.joint_states_topic
-    effort = notes['torque'] if options.markers else options.effort_topic
-    return motion, TORQUES if options.torques else effort
+    motion, effort = options.joint_states_topic, options.effort_topic
+    if options.markers:
+        motion, effort = MOTION, notes['torque']
+    if options.torques:
+        effort = TORQUES
+    return motion, effort
 
 
 def _markers_of(lines):
@@ -109,13 +113,14 @@ def _markers_of(lines):
 
 def _see(recording, robot, options):
     """Return the Channel of the motion from markers and IMUs, and notes."""
-    for line in options.markers:
-        frame_of(robot.robot, line.split()[1] if len(line.split()) > 1 else '')
-    frames, found = view(robot, read_markers(recording, options.markers), options)
+    markers = read_markers(recording, options.markers)
+    for marker in markers:
+        frame_of(robot.robot, marker.link)
+    frames, of_camera = view(robot, markers, options)
     seen = reconstruct_markers(robot, frames, options.marker_noise, options.tag_noise)
     notes = dict(
         seen.notes,
-        **found,
+        **of_camera,
         marker_deviation={
             name: float(np.sqrt(np.median(seen.covariance[:, i, i])))
             for i, name in enumerate(robot.coordinates)
@@ -139,40 +144,40 @@ def _see(recording, robot, options):
     ), notes
 
 
-def _torques(recording, robot, lines):
-    """Return one JointState channel with the efforts of sensors, on the first one's stamps."""
-    stamps, columns, names = None, [], []
+def torque_sensors(lines: Sequence[str], joints: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Return [(joint, topic, axis or ''), ...] of ``lines`` of the option torques."""
+    sensors = []
     for line in lines:
         words = line.split()
-        if len(words) not in (2, 3) or words[0] not in robot.joint_names:
+        if len(words) not in (2, 3) or words[0] not in joints:
             raise ConfigError(
                 'option torques',
                 expected='"JOINT TOPIC [AXIS]"',
                 found=repr(line),
-                exists=robot.joint_names,
+                exists=joints,
             )
-        channel = channel_of(recording, words[1])
-        values = torque_of(channel, words[0], words[2] if len(words) == 3 else '')
-        if stamps is None:
-            stamps = channel.stamp_ns
-        columns.append(np.interp(stamps, channel.stamp_ns, values))
-        names.append(words[0])
-    assert stamps is not None
-    missing = [robot.joint_names[j] for j in robot.actuated if robot.joint_names[j] not in names]
+        joint, topic, *axis = words
+        sensors.append((joint, topic, ''.join(axis)))
+    return sensors
+
+
+def _torques(recording, actuated, sensors):
+    """Return one JointState channel with the efforts of sensors, on the first one's stamps."""
+    names = tuple(joint for joint, _, _ in sensors)
+    missing = [joint for joint in actuated if joint not in names]
     if missing:
         raise ConfigError(
             'option torques',
             expected='one line per actuated joint',
             found=f'none for {", ".join(missing)}',
         )
-    return Channel(
-        TORQUES,
-        JOINT_STATE,
-        stamps.copy(),
-        stamps.copy(),
-        {'effort': np.stack(columns, 1)},
-        tuple(names),
-    )
+    series = []
+    for joint, topic, axis in sensors:
+        channel = channel_of(recording, topic)
+        series.append((channel.stamp_ns, torque_of(channel, joint, axis)))
+    stamps, _ = series[0]
+    efforts = np.stack([np.interp(stamps, *measured) for measured in series], axis=1)
+    return Channel(TORQUES, JOINT_STATE, stamps.copy(), stamps.copy(), {'effort': efforts}, names)
 
 
 def torque_of(channel: Channel, joint: str, axis: str) -> np.ndarray:
@@ -182,14 +187,8 @@ def torque_of(channel: Channel, joint: str, axis: str) -> np.ndarray:
     axis : x, y, z (torque [N m]) or fx, fy, fz (force [N]) of a wrench.  RecordingError where the
     channel holds no such thing.
     """
-    if 'effort' in channel.fields and joint in channel.names:
-        values = channel.fields['effort'][:, channel.names.index(joint)]
-    elif 'torque' in channel.fields and axis.lstrip('f') in FIELDS:
-        kind = 'force' if axis.startswith('f') else 'torque'
-        values = channel.fields[kind][:, FIELDS[axis.lstrip('f')]]
-    elif 'data' in channel.fields and channel.fields['data'].ndim == 1:
-        values = channel.fields['data']
-    else:
+    values = _effort_in(channel, joint, axis)
+    if values is None:
         raise RecordingError(
             f'{channel.topic} is no torque of {joint}',
             found=channel.type,
@@ -201,3 +200,16 @@ def torque_of(channel: Channel, joint: str, axis: str) -> np.ndarray:
             found=f'{int((~np.isfinite(values)).sum())} of {len(values)}',
         )
     return values
+
+
+def _effort_in(channel, joint, axis):
+    """Return the torque (n,) of a joint in a Channel, None where it holds none."""
+    fields = channel.fields
+    if 'effort' in fields and joint in channel.names:
+        return fields['effort'][:, channel.names.index(joint)]
+    if 'torque' in fields and axis in WRENCH_AXES:
+        field, column = WRENCH_AXES[axis]
+        return fields[field][:, column]
+    if 'data' in fields and fields['data'].ndim == 1:
+        return fields['data']
+    return None

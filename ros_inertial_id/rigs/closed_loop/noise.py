@@ -13,7 +13,7 @@ import numpy as np
 
 from .state import all_parameters, MechanismState, Observation, projected_torque, with_tied
 from ..dynamics.continuation import newton
-from ..dynamics.force_elements import SMOOTH
+from ..dynamics.force_elements import SMOOTH_LAWS
 from ..dynamics.mechanism import Mechanism
 from ...dynamics.inertial_parameters import Parameter
 from ...measurement import signals
@@ -21,9 +21,9 @@ from ...measurement.sampling import convolve_inside
 
 DRAWS = 64  # the variance of an error is known to a fifth
 LOOKED = 16384  # samples looked at; more only repeat it
-MOVED = 10000  # samples that are moved by noise, for its share of the excitation ...
-LEAST = 500  # ... along every axis at least
-STEPS = 1e-6, 1e-4, 1e-2  # of z [rad, m], zdot, zddot for differences
+MOVED_SAMPLES = 10000  # samples that are moved by noise, for its share of the excitation ...
+MOVED_PER_AXIS = 500  # ... along every axis at least
+DIFFERENCE_STEPS = 1e-6, 1e-4, 1e-2  # of z [rad, m], zdot, zddot for differences
 
 
 def noise_errors(
@@ -34,24 +34,27 @@ def noise_errors(
 
     values : (p,) of ``parameters``.  Nothing is yielded where no error is known.
     """
-    joints, rng, done = observation.joints, np.random.default_rng(0), 0
+    joints, rng = observation.joints, np.random.default_rng(0)
     late = observation.summary.details.get('torque_clock_offset_error', 0.0)
     white = _has_noise(joints)
     if not (white or late):
         return
-    standard_deviation = _deviation(joints) if white else np.zeros(len(joints.joints))
     times = max(1.0, observation.samples(training=True) / LOOKED)
     # The same in all samples: they grow with their number, noise with the root of it.
     late = late * np.sqrt(times) * rng.standard_normal(DRAWS)
+    if white:
+        standard_deviation = _deviation(joints)
+    done = 0
     for state in observation.states(training=True):
         if done >= LOOKED:
             return
         done += len(state.t)
-        noise = np.zeros((3, len(state.t), len(joints.joints), DRAWS))
+        errors = np.multiply.outer(_force_rate(robot, joints, state).T, late)
         if white:
-            noise += _drawn(joints, len(state.t), standard_deviation, rng)
-        errors = np.einsum('ojnk,onjr->knr', _slopes(robot, state, parameters, values), noise)
-        yield state, errors + np.multiply.outer(_force_rate(robot, joints, state).T, late), times
+            noise = _drawn(joints, len(state.t), standard_deviation, rng)
+            slopes = _slopes(robot, state, parameters, values)
+            errors = np.einsum('ojnk,onjr->knr', slopes, noise) + errors
+        yield state, errors, times
 
 
 def _has_noise(joints):
@@ -74,10 +77,10 @@ def noisy_states(
         return
     each = np.diag(_deviation(joints))
     moves = np.concatenate([np.multiply.outer(axis, each) for axis in _axes(joints).T], axis=1)
-    wanted = max(LEAST, MOVED // moves.shape[1])
+    wanted = max(MOVED_PER_AXIS, MOVED_SAMPLES // moves.shape[1])
     thin = slice(None, None, max(1, observation.samples(training=True) // wanted))
-    for whole in observation.states(training=True):
-        state = whole.rows(thin)
+    for every in observation.states(training=True):
+        state = every.rows(thin)
         for z, rate, second in np.moveaxis(moves, 1, 0):
             goal = state.q[:, index] + z
             q, _ = newton(robot, state.q, state.R, goal, goal)
@@ -109,17 +112,15 @@ def _force_rate(robot, joints, state):
 
 def _deviation(joints):
     """Return the standard deviations (k,) of white noise in z: what is beyond the cutoff."""
-    pieces = (
-        start + np.arange(min(size, LOOKED)) * joints.clock.period
-        for start, size in joints.clock.segments
-    )
-    return signals.white_noise(
-        (
-            np.stack([np.interp(t, *joints.position[name]) for name in joints.joints], axis=1)
-            for t in pieces
-        ),
-        joints.kernel,
-    )
+    return signals.white_noise(_positions(joints), joints.kernel)
+
+
+def _positions(joints):
+    """Yield z (N, k) as recorded on each stretch, LOOKED samples of it at most."""
+    for start, size in joints.clock.segments:
+        t = start + np.arange(min(size, LOOKED)) * joints.clock.period
+        columns = [np.interp(t, *joints.position[name]) for name in joints.joints]
+        yield np.stack(columns, axis=1)
 
 
 def _drawn(joints, count, standard_deviation, rng, draws=DRAWS):
@@ -136,7 +137,7 @@ def _slopes(robot, state, parameters, values):
     """Return slopes (3, k, N, k) of the misfit by z, zdot, zddot of every coordinate."""
     known = with_tied(robot, dict(zip([p.name for p in parameters], values)))
     # Friction turns on and off: it has no slope.
-    smooth = [(e, known[e.parameter.name]) for e in robot.forces if e.parameter.law in SMOOTH]
+    smooth = [(e, known[e.parameter.name]) for e in robot.forces if e.parameter.law in SMOOTH_LAWS]
     pi = np.array([known[p.name] for p in all_parameters(robot) if not p.law])
     index = list(robot.independent)
     z, rate, second = state.q[:, index], state.v[:, index], state.a[:, index]
@@ -150,12 +151,12 @@ def _slopes(robot, state, parameters, values):
     base = misfit(state.q, state.R, rate, second)
     out = np.empty((3, len(index)) + base.shape)
     for j, unit in enumerate(np.eye(len(index))):
-        goal = z + STEPS[0] * unit
+        goal = z + DIFFERENCE_STEPS[0] * unit
         q, _ = newton(robot, state.q, state.R, goal, goal)
         moved = (
             misfit(q, robot.transformation(q)[0], rate, second),
-            misfit(state.q, state.R, rate + STEPS[1] * unit, second),
-            misfit(state.q, state.R, rate, second + STEPS[2] * unit),
+            misfit(state.q, state.R, rate + DIFFERENCE_STEPS[1] * unit, second),
+            misfit(state.q, state.R, rate, second + DIFFERENCE_STEPS[2] * unit),
         )
-        out[:, j] = [(x - base) / step for x, step in zip(moved, STEPS)]
+        out[:, j] = [(x - base) / step for x, step in zip(moved, DIFFERENCE_STEPS)]
     return out

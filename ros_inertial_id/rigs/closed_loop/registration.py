@@ -14,26 +14,24 @@ from ..dynamics.mechanism import Mechanism
 from ..measurement.markers import Frames
 from ...dynamics.body_motion import body_motions, frame_of
 
-STARTS = 64  # random rotations: the nearest is about half a radian from the truth
-ROUNDS = 20  # of matching and registration
-BEST = 6  # poses returned
-TURNED = 0.2  # [rad] poses closer together are one
+ROTATIONS = 64  # random rotations: the nearest is about half a radian from the truth
+REGISTRATION_ROUNDS = 20  # of matching and registration
+BEST_POSES = 6  # poses returned
+SAME_POSE = 0.2  # [rad] poses closer together are one
 
 
 def registered(
     robot: Mechanism, configurations: np.ndarray, frames: Frames, arm: float
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """
-    Return the BEST poses [(rotation (3, 3), translation (3,))] that put Frames on a Mechanism.
+    Return the best poses [(rotation (3, 3), translation (3,))] that put Frames on a Mechanism.
 
     configurations : (C, n) random ones; frames : as the camera sees them
     arm : [m] of a tag's axis points
     """
     motions = body_motions(robot.robot, configurations)
-    places = [
-        motions[link.body + 1].at(link)
-        for link in (frame_of(robot.robot, name) for name in frames.links)
-    ]
+    links = [frame_of(robot.robot, name) for name in frames.links]
+    places = [motions[link.body + 1].at(link) for link in links]
     targets = _points(
         [np.broadcast_to(at.p, (3, len(configurations))).T for at in places],
         [np.moveaxis(at.R, -1, 0) for at in places],
@@ -44,20 +42,16 @@ def registered(
         np.moveaxis(frames.position, 1, 0), np.moveaxis(frames.rotation, 1, 0), frames.tags, arm
     )
     weight = np.isfinite(seen).all(-1)
-    whole = weight.sum(1) >= np.median(weight.sum(1))  # frames that show as much as most
-    seen, weight = np.nan_to_num(seen[whole]), weight[whole].astype(float)
-    results = sorted(
-        (
-            _closest(turn, seen, weight, targets)
-            for turn in Rotation.random(STARTS, random_state=0).as_matrix()
-        ),
-        key=lambda result: result[0],
-    )
-    kept: list[tuple[np.ndarray, np.ndarray]] = []
-    for _, R, p in results:
-        if all(Rotation.from_matrix(R @ other.T).magnitude() > TURNED for other, _ in kept):
-            kept.append((R, p))
-    return kept[:BEST]
+    full = weight.sum(1) >= np.median(weight.sum(1))  # frames that show as much as most
+    seen, weight = np.nan_to_num(seen[full]), weight[full].astype(float)
+    turns = Rotation.random(ROTATIONS, random_state=0).as_matrix()
+    results = [_closest(turn, seen, weight, targets) for turn in turns]
+    poses: list[tuple[np.ndarray, np.ndarray]] = []
+    for _, R, p in sorted(results, key=lambda result: result[0]):
+        away = [Rotation.from_matrix(R @ before.T).magnitude() for before, _ in poses]
+        if min(away, default=np.inf) > SAME_POSE:
+            poses.append((R, p))
+    return poses[:BEST_POSES]
 
 
 def _points(positions, rotations, tags, arm):
@@ -69,11 +63,11 @@ def _points(positions, rotations, tags, arm):
 
 
 def _closest(R, seen, weight, targets):
-    """Return (mean square [m^2], R, p) after ROUNDS from a rotation R (3, 3)."""
+    """Return (mean square [m^2], R, p) after REGISTRATION_ROUNDS from a rotation R (3, 3)."""
     flat, squares = targets.reshape(len(targets), -1), (targets**2).sum(-1).T
     middle = np.einsum('fm,fmi->i', weight, seen) / weight.sum()
     p = targets.mean((0, 1)) - R @ middle
-    for _ in range(ROUNDS):
+    for _ in range(REGISTRATION_ROUNDS):
         # |x - y|^2 of all frames and configurations, less |x|^2 which is the same for all.
         placed = (seen @ R.T + p) * weight[:, :, None]
         nearest = targets[

@@ -7,7 +7,7 @@ W_b - c W_a and s W_a moves to the other side.  All other base parameters stay w
 """
 
 from dataclasses import dataclass, field, replace
-import re
+from itertools import count
 from typing import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -18,13 +18,10 @@ from ..dynamics.mechanism import Mechanism
 from ...dynamics.body_motion import energy_rows
 from ...dynamics.inertial_parameters import body_parameters, Parameter, SYMBOLS
 from ...dynamics.regressor import tree_rows
-from ...errors import ConfigError
 from ...measurement.joints.kinematic_state import JointSpaceObservation, JointSpaceState
 from ...measurement.summary import Summary
 
-TERM = re.compile(r'\s*([+-]?)\s*(\d[\d.]*(?:e[+-]?\d+)?)?\s*\*?\s*([A-Za-z]\w*)')
-Sum = dict[str, float]  # parameter name -> coefficient
-SHORT = 32768  # samples of a motion that is closed once: 50 MB of a hexapod
+CLOSED_ONCE = 32768  # samples at most of a motion that is kept closed: 50 MB of a hexapod
 
 
 @dataclass(frozen=True)
@@ -50,12 +47,20 @@ class MechanismState:
     def rows(self, part: slice) -> 'MechanismState':
         """Return the MechanismState of the samples chosen by a slice."""
         return replace(
-            self, **{name: getattr(self, name)[part] for name in ('t', 'q', 'v', 'a', 'R', 'tau')}
+            self,
+            t=self.t[part],
+            q=self.q[part],
+            v=self.v[part],
+            a=self.a[part],
+            R=self.R[part],
+            tau=self.tau[part],
         )
 
     def force(self, actuated: Sequence[int], tau: np.ndarray | None = None) -> np.ndarray:
         """Return R' tau (N, k) of torques (N, m) of the joints ``actuated``, its own if None."""
-        return np.einsum('bmk,bm->bk', self.R[:, list(actuated)], self.tau if tau is None else tau)
+        if tau is None:
+            tau = self.tau
+        return np.einsum('bmk,bm->bk', self.R[:, list(actuated)], tau)
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,7 @@ class Observation:
 
     def states(self, training: bool = False) -> Iterator[MechanismState]:
         """Yield MechanismStates in order of time."""
-        if self.samples(training) > SHORT:
+        if self.samples(training) > CLOSED_ONCE:
             yield from self._states(training)
             return
         if training not in self.closed:
@@ -99,7 +104,9 @@ def close(
 
     continuation : of the samples before; None: the motion begins near ``start:``
     """
-    q, R = (continuation or Continuation(robot)).follow(state.q, state.t)
+    if continuation is None:
+        continuation = Continuation(robot)
+    q, R = continuation.follow(state.q, state.t)
     v, a = robot.motion(q, R, state.v, state.a)
     return MechanismState(state.t, state.segment, q, v, a, R, state.tau_raw)
 
@@ -130,12 +137,17 @@ def equations(
     forces = [replace(elements[p.name], parameter=p) for p in parameters if p.law]
     forces += [elements[name] for name in robot.known if name in elements]
     W = projected_rows(robot, state, forces)
-    bodies = _of_bodies(robot)
-    number = iter(range(len(bodies), W.shape[1]))
-    chosen = [next(number) if p.law else bodies.index(p.name) for p in parameters]
-    fixed = [next(number) if name in elements else bodies.index(name) for name in robot.known]
-    known = np.einsum('kpb,p->bk', W[:, fixed], np.array(list(robot.known.values())))
-    return W[:, chosen], state.force(robot.actuated), known
+    columns = _column_indices([*(p.name for p in parameters), *robot.known], _of_bodies(robot))
+    estimated, given = columns[: len(parameters)], columns[len(parameters) :]
+    known = np.einsum('kpb,p->bk', W[:, given], np.array(list(robot.known.values())))
+    return W[:, estimated], state.force(robot.actuated), known
+
+
+def _column_indices(names, bodies):
+    """Return the columns of named parameters: of ``bodies`` by name, then forces as they come."""
+    by_name = {name: k for k, name in enumerate(bodies)}
+    of_forces = count(len(bodies))
+    return [by_name[name] if name in by_name else next(of_forces) for name in names]
 
 
 def projected_rows(
@@ -146,7 +158,9 @@ def projected_rows(
 
     forces : force elements of the columns after those of the bodies; None: the mechanism's own
     """
-    bodies, forces = 10 * len(robot.robot), robot.forces if forces is None else forces
+    bodies = 10 * len(robot.robot)
+    if forces is None:
+        forces = robot.forces
     W = np.zeros((len(robot), bodies + len(forces), len(state.q)))
     for j, rows in enumerate(tree_rows(robot.robot, state.q, state.v, state.a)):
         columns = np.concatenate([np.arange(10 * b, 10 * b + 10) for b in robot.robot.subtree(j)])
@@ -163,8 +177,8 @@ def projected_torque(robot: Mechanism, state: MechanismState, pi: np.ndarray) ->
     """Return R' tau (B, k) of bodies with parameters pi (10 n,): ``projected_rows`` times pi."""
     out = np.zeros((len(state.q), len(robot)))
     for j, rows in enumerate(tree_rows(robot.robot, state.q, state.v, state.a)):
-        own = np.concatenate([pi[10 * b : 10 * b + 10] for b in robot.robot.subtree(j)])
-        out += state.R[:, j] * (own @ rows)[:, None]
+        moved = np.concatenate([pi[10 * b : 10 * b + 10] for b in robot.robot.subtree(j)])
+        out += state.R[:, j] * (moved @ rows)[:, None]
     return out
 
 
@@ -175,85 +189,6 @@ def projected_energy_rows(
     names = [p.name for p in all_parameters(robot)]
     rows = _without_tied(energy_rows(robot.robot, state.q, state.v).T, names, robot.tied)
     return rows.T[:, [names.index(p.name) for p in parameters]]
-
-
-def read_known(
-    lines: Sequence[str], parameters: Sequence[Parameter]
-) -> tuple[dict[str, float], dict[str, Sum]]:
-    """
-    Return ({name: known value}, {name: the sum of others that is taken off it}).
-
-    lines : NAME, NAME VALUE or SUM = VALUE, about the ``parameters`` of all columns
-    ConfigError where a line cannot be read, names nothing, or ties what is tied or known already.
-    """
-    names = {p.name: p for p in parameters}
-    values: dict[str, float] = {}
-    tied: dict[str, Sum] = {}
-    for line in lines:
-        total, value = _read(line)
-        lead, *others = total
-        for name in total:
-            if name not in names:
-                raise ConfigError('option known', found=name, exists=list(names))
-            if others and names[name].law:
-                raise ConfigError(
-                    'option known', found=f'{name} in a sum', expected='parameters of bodies'
-                )
-        clash = [lead for name in total if name in tied] + [
-            lead for terms in tied.values() if lead in terms
-        ]
-        if lead in values or clash:
-            raise ConfigError(
-                'option known',
-                found=f'{lead} in two lines',
-                expected='the first parameter of a line in no other',
-            )
-        values[lead] = value / total[lead]
-        if others:
-            tied[lead] = {name: total[name] / total[lead] for name in others}
-    return values, tied
-
-
-def links_as_described(
-    lines: Sequence[str], links: Sequence[str], inertias: np.ndarray
-) -> tuple[str, ...]:
-    """Return ``lines``, those of a link replaced by its ten of the URDF's inertias (n, 10)."""
-    out: list[str] = []
-    for line in lines:
-        body = links.index(line.strip()) if line.strip() in links else None
-        out += (
-            [line]
-            if body is None
-            else [
-                f'{symbol}{body + 1} {float(value)!r}'
-                for symbol, value in zip(SYMBOLS, inertias[body])
-            ]
-        )
-    return tuple(out)
-
-
-def _read(line):
-    """Return ({name: coefficient}, value) of a line."""
-    left, equals, right = str(line).partition('=')
-    words = left.split()
-    if not equals:
-        left, right = (words or [''])[0], ' '.join(words[1:]) or '0'
-    total, place = {}, 0
-    for match in TERM.finditer(left):
-        if match.start() != place or (place and not match[1]) or match[3] in total:
-            break
-        total[match[3]] = float(match[2] or 1.0) * (-1.0 if match[1] == '-' else 1.0)
-        place = match.end()
-    try:
-        if not total or left[place:].strip() or 0.0 in total.values():
-            raise ValueError
-        return total, float(right)
-    except ValueError:
-        raise ConfigError(
-            'option known',
-            expected='NAME, NAME VALUE or SUM = VALUE, for example "mcx2 + 0.25 m3 = 0.09"',
-            found=repr(line),
-        ) from None
 
 
 def _without_tied(W, names, tied):

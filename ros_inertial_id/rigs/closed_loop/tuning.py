@@ -28,20 +28,20 @@ from ...measurement import signals
 from ...measurement.joints.observation import observe_joints, with_cutoff
 from ...measurement.recording import nothing_left
 
-SAMPLES = 6000  # of a recording are looked at
-ENOUGH = 20  # rows per parameter, if that is more
+TUNING_SAMPLES = 6000  # of a recording are looked at
+ROWS_PER_PARAMETER = 20  # rows per parameter, if that is more
 CANDIDATES = 13  # cutoffs tried
 EDGE = 0.1  # share of the samples left out at both ends, where any filter guesses
-UNFILTERED = 1e9  # [Hz] a cutoff that filters nothing
-SIGNIFICANT = 4.0  # of a chi-squared: two standard deviations
+NO_CUTOFF = 1e9  # [Hz] a cutoff that filters nothing
+GROWTH_SIGNIFICANT = 4.0  # of a chi-squared: two standard deviations
 FASTER = 1.5  # times the rate of the motion: a torque that is low-passed before it is read
 BAND = 0.4  # of the rate of the motion that is kept of it
-SMOOTH = 0.1  # cutoff of the torque, share of its rate, while its clock is sought
+ALIGNING_CUTOFF = 0.1  # cutoff of the torque, share of its rate, while its clock is sought
 BROADER = 1.25  # a motion that is cut a little shifts the offset; noise in it does not
-ROUNDS = 3  # Gauss-Newton steps from the best of a grid of offsets
-STRETCHES = 20  # of the residual, longer than it is correlated
-MATTERS = 1e-3  # residual over torque: a smaller one has no cause that anybody would look for
-CERTAIN = 6.0  # standard errors below zero of an inertia before the sign is called wrong
+OFFSET_ROUNDS = 3  # Gauss-Newton steps from the best of a grid of offsets
+OFFSET_STRETCHES = 20  # of the residual, longer than it is correlated
+RESIDUAL_WITH_CAUSE = 1e-3  # over torque: of a smaller residual nobody looks for a cause
+INERTIA_NEGATIVE = 6.0  # standard errors below zero of an inertia before the sign is called wrong
 
 
 class Trial:
@@ -60,8 +60,8 @@ class Trial:
         joints = observe_joints(
             recording,
             robot.coordinates,
-            replace(options, cutoff=UNFILTERED, decimate=1),
-            tuple(robot.joint_names[j] for j in robot.actuated),
+            replace(options, cutoff=NO_CUTOFF, decimate=1),
+            robot.motor_names,
         )
         self._joints = replace(joints, effort=_on_slower_clock(joints.effort, joints.clock.period))
 
@@ -84,8 +84,8 @@ class Trial:
         and falls with the eighth power of the cutoff.
         """
         clock = self._joints.clock
-        wider = self.at(UNFILTERED).samples() ** (1.0 / 16.0)
-        longest = min(SAMPLES, max(count for _, count in clock.segments)) * clock.period
+        wider = self.at(NO_CUTOFF).samples() ** (1.0 / 16.0)
+        longest = min(TUNING_SAMPLES, max(count for _, count in clock.segments)) * clock.period
         low = max(2.0, 6.0 / longest)
         high = max(2.0 * low, min(0.2 / clock.period, 100.0))
         curve = []
@@ -116,13 +116,11 @@ class Trial:
         Q = span(self._equations(state)[0])
         # Interpolation halves white noise midway between samples: smooth it before, or the
         # offset is drawn there.
-        kernel = signals.zero_phase_kernel(1.0, SMOOTH)
-        effort = [
-            (t, signals.smooth(x[:, None], kernel)[:, 0])
-            for t, x in (
-                observation.joints.effort[self._robot.joint_names[j]] for j in self._robot.actuated
-            )
-        ]
+        kernel = signals.zero_phase_kernel(1.0, ALIGNING_CUTOFF)
+        effort = []
+        for name in self._robot.motor_names:
+            t, torque = observation.joints.effort[name]
+            effort.append((t, signals.smooth(torque[:, None], kernel)[:, 0]))
         source = observation.joints.effort_source
 
         def force(offset):
@@ -139,7 +137,7 @@ class Trial:
                 do='raise largest_clock_offset:, or stamp both alike',
             )
         offset, step = float(grid[k]), 0.1 / cutoff
-        for _ in range(ROUNDS):
+        for _ in range(OFFSET_ROUNDS):
             slope = (force(offset + step) - force(offset - step)) / (2.0 * step)
             change, error = offset_change(Q, slope, force(offset), len(self._robot))
             offset += float(np.clip(change, grid[0] - grid[1], grid[1] - grid[0]))
@@ -147,7 +145,7 @@ class Trial:
 
     def doubts(self, observation: Observation) -> list[dict[str, Any]] | None:
         """
-        Return what is wrong with the mechanism of an ``observation``, as the fields of Findings.
+        Return doubts about the mechanism of an ``observation``, as the fields of Findings.
 
         None where nothing was found and no parameter is known: a factor of all torques is one of
         all bodies then.
@@ -158,10 +156,21 @@ class Trial:
         solve = pseudo_inverse(W)
         x = solve @ y
         noise = np.linalg.norm(y - W @ x) / np.sqrt(max(1, len(y) - len(x)))
-        for name, row, known in self._inertia(state.rows(slice(None, None, 10))):
-            inertia = row @ x + known
-            error = noise * np.linalg.norm(row @ solve)
-            if inertia < -CERTAIN * error:
+        self._check_inertia(state.rows(slice(None, None, 10)), x, noise * solve)
+        residual = (y - W @ x).reshape(len(self._robot), -1)
+        doubts = []
+        if np.linalg.norm(residual) > RESIDUAL_WITH_CAUSE * np.linalg.norm(y):
+            weights = np.repeat(1.0 / np.maximum(residual.std(axis=1), 1e-300), residual.shape[1])
+            doubts = doubts_of(self._robot, state, span(W * weights[:, None]), y, weights)
+        if doubts or self._robot.has_scale:
+            return doubts
+        return None
+
+    def _check_inertia(self, state, x, errors):
+        """Raise RecordingError where parameters x (p,), errors (p, N), make inertia negative."""
+        for name, row, known in self._inertia(state):
+            inertia, error = row @ x + known, np.linalg.norm(row @ errors)
+            if inertia < -INERTIA_NEGATIVE * error:
                 raise RecordingError(
                     f'the torque of {name} has the wrong sign',
                     expected='positive inertia',
@@ -169,17 +178,6 @@ class Trial:
                     do='reverse the torque sensor (effort_kind: link_negated) or the axis of the '
                     'joint',
                 )
-        residual = (y - W @ x).reshape(len(self._robot), -1)
-        if not np.linalg.norm(residual) > MATTERS * np.linalg.norm(y):
-            return self._nothing()
-        weights = np.repeat(1.0 / np.maximum(residual.std(axis=1), 1e-300), residual.shape[1])
-        return (
-            doubts_of(self._robot, state, span(W * weights[:, None]), y, weights)
-            or self._nothing()
-        )
-
-    def _nothing(self):
-        return [] if any(self._robot.known.values()) else None
 
     def _inertia(self, state):
         """Yield (coordinate, row (p,), known share) of the mean diagonal of R' M R."""
@@ -206,7 +204,9 @@ class Trial:
             )
         joints = replace(joints, clock=replace(clock, segments=((start, count),)))
         rows = count * len(self._robot)
-        thin = slice(None, None, max(1, rows // max(SAMPLES, ENOUGH * len(self._scales))))
+        thin = slice(
+            None, None, max(1, rows // max(TUNING_SAMPLES, ROWS_PER_PARAMETER * len(self._scales)))
+        )
         observation.continuation.restart()
         for joint_state in joints.states():
             state = close(self._robot, joint_state.rows(thin), observation.continuation)
@@ -243,20 +243,23 @@ def _on_slower_clock(effort, period):
 
 
 def _longest_way(joints):
-    """Return (start [s], samples) of the stretch of at most SAMPLES with the longest way."""
-    best, longest = None, -1.0
-    for start, count in joints.clock.segments:
-        for low in range(0, max(1, count - SAMPLES // 2), SAMPLES // 2):
-            size = min(SAMPLES, count - low)
-            t = start + (low + np.arange(size)) * joints.clock.period
-            # A hundred points: the way of the motion, not of the noise.
-            way = sum(
-                np.abs(np.diff(np.interp(t[:: max(1, size // 100)], *series))).sum()
-                for series in joints.position.values()
-            )
-            if way > longest:
-                best, longest = (float(t[0]), size), way
-    return best
+    """Return (start [s], samples) of TUNING_SAMPLES at most with the longest way."""
+
+    def way(window):
+        start, size = window
+        # A hundred points: the way of the motion, not of the noise.
+        t = start + np.arange(0, size, max(1, size // 100)) * joints.clock.period
+        moved = [np.diff(np.interp(t, *series)) for series in joints.position.values()]
+        return np.abs(moved).sum()
+
+    return max(_windows(joints.clock), key=way)
+
+
+def _windows(clock):
+    """Yield (start [s], samples) of halfway overlapping windows of TUNING_SAMPLES at most."""
+    for start, count in clock.segments:
+        for low in range(0, max(1, count - TUNING_SAMPLES // 2), TUNING_SAMPLES // 2):
+            yield float(start + low * clock.period), min(TUNING_SAMPLES, count - low)
 
 
 def _left(Q, y):
@@ -268,15 +271,16 @@ def offset_change(
     Q: np.ndarray, slope: np.ndarray, force: np.ndarray, groups: int
 ) -> tuple[float, float]:
     """
-    Return by how much [s] an offset that moves torques by ``slope`` (k N,) is off, and its error.
+    Return the error [s] of an offset that moves torques by ``slope`` (k N,), and its deviation.
 
-    The error by STRETCHES of time left out, from all columns anew: they have followed the torque,
-    too.  Q : (k N, r) orthonormal columns; force : (k N,) torques of ``groups`` k coordinates
+    The error by stretches of time left out, from all columns anew: they too have followed the
+    torque.  Q : (k N, r) orthonormal columns; force : (k N,) torques of ``groups`` k coordinates
     """
     size = np.linalg.norm(slope)
     rows = np.column_stack([Q, slope / size, force]).reshape(groups, len(slope) // groups, -1)
     parts = [
-        np.einsum('gni,gnj->ij', part, part) for part in np.array_split(rows, STRETCHES, axis=1)
+        np.einsum('gni,gnj->ij', part, part)
+        for part in np.array_split(rows, OFFSET_STRETCHES, axis=1)
     ]
     number, without = left_out(parts, lambda sums: solved_sums(sums[:-1])[-1:])
     return -float(number[0] / size), float(standard_errors(without)[0] / size)
@@ -287,11 +291,11 @@ def _before_growth(curve, rows):
     Return the highest cutoff of a curve before the error grows.
 
     Growth is what chance does not give: N times the relative change of the error variance is
-    chi-squared, so beyond 1 + SIGNIFICANT / (2 N) of the lowest error.
+    chi-squared, so beyond 1 + GROWTH_SIGNIFICANT / (2 N) of the lowest error.
     """
     errors = np.array([e for _, e in curve])
     k = int(errors.argmin())
-    allowed = errors[k] * (1.0 + SIGNIFICANT / (2.0 * rows))
+    allowed = errors[k] * (1.0 + GROWTH_SIGNIFICANT / (2.0 * rows))
     while k + 1 < len(curve) and errors[k + 1] <= allowed:
         k += 1
     return curve[k][0]

@@ -6,22 +6,23 @@ from functools import lru_cache
 import numpy as np
 from scipy.linalg import qr
 
-from .closure import constraint, Coupling, FULL_RANK, moment_arms, parse_closure
+from .closure import constraint, moment_arms, parse_closure, STRUCTURAL_RANK
 from .continuation import random_walk
-from .couplings import gearing, members
+from .couplings import couplings_of, gearing, members
+from .joint_names import joint_index
 from .mechanism import describe, Mechanism, MechanismOptions, SINGULAR
 from .motors import with_motors
 from ...dynamics.robot_model import robot_from_options
 from ...errors import ConfigError, RobotModelError
 
-WALKERS, STEPS = 48, 6  # of the walk that looks for the best posture
+WALKERS, WALK_STEPS = 48, 6  # of the walk that looks for the best posture
 CLOSED = 1e-8  # largest gap [m, -] of an assembled mechanism
-EXACT = 1e-12  # gap at which steps end
+NO_GAP = 1e-12  # gap at which steps end
 STUCK = 1e6  # damping at which they end
-TRIES = 64  # random postures from which assemblies are looked for
+ASSEMBLY_GUESSES = 64  # random postures from which assemblies are looked for
 NEARBY = 0.3  # [rad], share of the loops' size: how far postures are compared
 CLEAR = 1e-3  # relative singular values there that count
-ANOTHER = 0.1  # [rad, m]: assemblies further apart are two
+ANOTHER_ASSEMBLY = 0.1  # [rad, m]: assemblies further apart are two
 
 
 def mechanism_from_options(
@@ -33,62 +34,67 @@ def mechanism_from_options(
     ConfigError, RobotModelError where it cannot be assembled, could be in several ways, or is
     singular there.
     """
-    own = MechanismOptions(**{f.name: getattr(options, f.name) for f in fields(MechanismOptions)})
-    robot = robot_from_options(urdf, own, gravity_base)
-    return replace(_assembled(urdf, own), robot=with_motors(robot, own))
+    of_mechanism = MechanismOptions(
+        **{f.name: getattr(options, f.name) for f in fields(MechanismOptions)}
+    )
+    robot = robot_from_options(urdf, of_mechanism, gravity_base)
+    return replace(_assembled(urdf, of_mechanism), robot=with_motors(robot, of_mechanism))
 
 
 @lru_cache(maxsize=8)  # under any gravity it is assembled alike
 def _assembled(urdf: str, options: MechanismOptions) -> Mechanism:
     robot = with_motors(robot_from_options(urdf, options, np.zeros(3)), options)
     closures = tuple(parse_closure(text, robot) for text in options.closures)
-    given = _start(robot, options.start)
-    for name in options.independent:
-        if name not in robot.joint_names:
-            raise ConfigError('option independent', found=repr(name), exists=robot.joint_names)
-    wanted = tuple(map(robot.joint_names.index, options.independent))
-    solver = _Assembler(robot, closures, given)
-    guess = np.array([given.get(i, 0.0) for i in range(len(robot))])
-    q = solver.beside(guess, sorted(set(wanted) & set(given))) if given else solver.nearest()
-    lengths, row_lengths, size = moment_arms(robot, closures, q)
-    nearby = q + np.random.default_rng(0).uniform(-NEARBY, NEARBY, (3, len(q))) * np.where(
-        robot.prismatic, size, 1.0
+    start = _start(robot, options.start)
+    wanted = tuple(
+        joint_index(robot.joint_names, name, 'option independent') for name in options.independent
     )
-    postures = np.vstack([q, solver.closed(nearby)])
-    J = constraint(robot, closures, postures)[1] / lengths
-    ranks = [_rank(part, CLEAR if k else FULL_RANK) for k, part in enumerate(J)]
+    assembler = _Assembler(robot, closures, start)
+    if start:
+        q = assembler.beside_start(start, wanted)
+    else:
+        q = assembler.nearest()
+    lengths, row_lengths, size = moment_arms(robot, closures, q)
+    postures = np.vstack([q, assembler.nearby(q, size)])
+    independent = _independent(robot, constraint(robot, closures, postures)[1] / lengths, wanted)
+    dependent = tuple(i for i in range(len(robot)) if i not in independent)
+    q.setflags(write=False)
+    ungeared = np.ones(len(independent))
+    mechanism = _geared(
+        Mechanism(robot, closures, independent, dependent, q, lengths, row_lengths, size, ungeared)
+    )
+    if not dependent:
+        return mechanism
+    if not start and assembler.apart(q, assembler.drawing) > ANOTHER_ASSEMBLY:
+        _refuse_several(mechanism)
+    return _with_best(mechanism, postures)
+
+
+def _independent(robot, J, wanted):
+    """Return independent joints by J (B, m, n) of postures, the assembled first: ``wanted``."""
+    ranks = [_rank(J[0]), *(_rank(nearby, CLEAR) for nearby in J[1:])]
     rank, regular = max(ranks), int(np.argmax(ranks))
     independent = wanted or _choose(J[regular], rank)
-    if len(independent) != len(robot) - rank:
+    freedoms = len(robot) - rank
+    if len(independent) != freedoms:
         raise ConfigError(
             'option independent',
             found=[robot.joint_names[i] for i in independent],
-            expected=f'{len(robot) - rank} joints: {len(robot)} joints less {rank} '
+            expected=f'{freedoms} joints: {len(robot)} joints less {rank} '
             'independent closure equations',
             exists=robot.joint_names,
             do=_loose(robot, J[regular], independent),
         )
-    dependent = tuple(i for i in range(len(robot)) if i not in independent)
-    q.setflags(write=False)
-    mechanism = Mechanism(
-        robot,
-        closures,
-        tuple(independent),
-        dependent,
-        q,
-        lengths,
-        row_lengths,
-        size,
-        np.ones(len(independent)),
-    )
-    gears = gearing(robot, closures, independent, mechanism.transformation(q[None])[0][0], size)
-    lengths[list(independent)] /= gears
-    mechanism = replace(mechanism, gearing=gears)
-    if not dependent:
-        return mechanism
-    if not given and solver.apart(q, solver.drawing) > ANOTHER:
-        _refuse_several(mechanism)
-    return _with_best(mechanism, postures)
+    return tuple(independent)
+
+
+def _geared(mechanism):
+    """Return the mechanism with its ``gearing``, by which its independent joints are shorter."""
+    R = mechanism.transformation(mechanism.start[None])[0][0]
+    gears = gearing(mechanism.robot, mechanism.closures, mechanism.independent, R, mechanism.size)
+    lengths = mechanism.lengths.copy()
+    lengths[list(mechanism.independent)] /= gears
+    return replace(mechanism, lengths=lengths, gearing=gears)
 
 
 def _with_best(mechanism, postures):
@@ -96,7 +102,7 @@ def _with_best(mechanism, postures):
     q = mechanism.start
     values = mechanism.smallest(mechanism.constraint(postures)[1])
     names = ', '.join(mechanism.coordinates)
-    if values.max() < FULL_RANK:
+    if values.max() < STRUCTURAL_RANK:
         raise ConfigError(
             'option independent',
             found=names,
@@ -105,7 +111,7 @@ def _with_best(mechanism, postures):
         )
     mechanism = replace(mechanism, best=values.max())
     if values[0] > SINGULAR * values.max():
-        walk = random_walk(mechanism, WALKERS, np.random.default_rng(0), STEPS)
+        walk = random_walk(mechanism, WALKERS, np.random.default_rng(0), WALK_STEPS)
         values = np.append(values, mechanism.smallest(mechanism.constraint(walk)[1]))
     if values[0] < SINGULAR * values.max():
         raise RobotModelError(
@@ -121,9 +127,8 @@ def _with_best(mechanism, postures):
 
 def _lines(robot, q):
     """Return the option ``start`` that says a posture q (n,)."""
-    return 'start: ' + str(
-        [f'{name} {x:.3g}' for name, x in zip(robot.joint_names, q) if abs(x) > 5e-4]
-    )
+    moved = [f'{name} {x:.3g}' for name, x in zip(robot.joint_names, q) if abs(x) > 5e-4]
+    return f'start: {moved}'
 
 
 def _refuse_several(mechanism):
@@ -133,7 +138,7 @@ def _refuse_several(mechanism):
     tries = solver.random()
     tries[:, list(z)] = q[list(z)]
     others = solver.closed(tries, z)
-    others = others[solver.allowed(others) & (solver.apart(others, q) > ANOTHER)]
+    others = others[solver.allowed(others) & (solver.apart(others, q) > ANOTHER_ASSEMBLY)]
     if len(others):
         raise ConfigError(
             'the mechanism can be assembled in several ways',
@@ -156,51 +161,56 @@ class _Assembler:
     def __init__(self, robot, closures, given):
         self._robot, self._closures = robot, closures
         limited = robot.lower < robot.upper
-        self.low, self.high = (
-            np.where(limited, x, turn) for x, turn in ((robot.lower, -np.pi), (robot.upper, np.pi))
-        )
-        counted = [j for c in closures if isinstance(c, Coupling) for j in members(c)]
+        self.low = np.where(limited, robot.lower, -np.pi)
+        self.high = np.where(limited, robot.upper, np.pi)
+        couplings = couplings_of(closures)
+        counted = [j for c in couplings for j in members(c)]
         self._limited = limited
         self._turning = ~np.asarray(robot.prismatic) & ~np.isin(np.arange(len(robot)), counted)
         self.drawing = np.clip(0.0, self.low, self.high)
         self._map, self._offset = np.eye(len(robot)), np.zeros(len(robot))
-        self.drawn, led = np.ones(len(robot), dtype=bool), set(given)
-        for c in closures:
-            if (
-                isinstance(c, Coupling)
-                and c.joint not in led
-                and self.drawn[[c.joint, *c.others]].all()
-            ):
-                self._map[c.joint] = np.array(c.ratios) @ self._map[list(c.others)]
-                self._offset[c.joint] = c.offset
-                self.drawn[c.joint] = False
-                led.update(c.others)
+        self.drawn, leading = np.ones(len(robot), dtype=bool), set(given)
+        for c in couplings:
+            if c.joint in leading or not self.drawn[list(members(c))].all():
+                continue
+            self._map[c.joint] = np.array(c.ratios) @ self._map[list(c.others)]
+            self._offset[c.joint] = c.offset
+            self.drawn[c.joint] = False
+            leading.update(c.others)
 
     def random(self):
-        """Return random postures (TRIES, n) within the limits, within a turn where none are."""
-        return np.random.default_rng(1).uniform(self.low, self.high, (TRIES, len(self.low)))
+        """Return random postures (64, n) within the limits, within a turn where none are."""
+        return np.random.default_rng(1).uniform(
+            self.low, self.high, (ASSEMBLY_GUESSES, len(self.low))
+        )
 
     def allowed(self, q):
         """Return whether postures q (B, n) are within the limits (B,)."""
         outside = (q < self.low - CLOSED) | (q > self.high + CLOSED)
         return ~(outside & self._limited & self.drawn).any(1)
 
-    def apart(self, one, other):
+    def apart(self, q, reference):
         """Return the largest distance (...) of postures (..., n) [rad, m], turns taken off."""
-        way = np.abs(self._without_turns(one - other, 0.0))
+        way = np.abs(self._without_turns(q - reference, 0.0))
         return way[..., self.drawn].max(-1)
 
     def _without_turns(self, q, around):
         """Return postures q (..., n) with turning joints within half a turn of ``around``."""
         return q - self._turning * 2 * np.pi * np.round((q - around) / (2 * np.pi))
 
+    def beside_start(self, start, wanted):
+        """Return the closed configuration (n,) next to {joint: position}, ``wanted`` standing."""
+        guess = np.array([start.get(i, 0.0) for i in range(len(self._robot))])
+        return self.beside(guess, sorted(set(wanted) & set(start)))
+
     def beside(self, guess, held):
         """Return the closed configuration (n,) next to a guess, ``held`` standing if possible."""
-        for standing in (held, ()) if held else ((),):
-            (q,), (gaps,) = self.closest(guess[None], standing)
-            if np.abs(gaps).max(initial=0.0) < CLOSED:
-                return q
-        names = [c.text for c in self._closures for _ in range(c.rows())]
+        (q,), (gaps,) = self.closest(guess[None], held)
+        if held and not np.abs(gaps).max(initial=0.0) < CLOSED:
+            (q,), (gaps,) = self.closest(guess[None])
+        if np.abs(gaps).max(initial=0.0) < CLOSED:
+            return q
+        names = np.repeat([c.text for c in self._closures], [c.rows() for c in self._closures])
         worst = int(np.abs(gaps).argmax())
         raise RobotModelError(
             'the mechanism cannot be assembled',
@@ -217,16 +227,22 @@ class _Assembler:
         Of those within the limits that are next to it or to random ones, and of the largest rank.
         """
         beside = self.closed(self.drawing[None])
-        if len(beside) and self.apart(beside[0], self.drawing) < ANOTHER:
+        if len(beside) and self.apart(beside[0], self.drawing) < ANOTHER_ASSEMBLY:
             return beside[0]
-        found = self.closed(self.random())
-        found = np.vstack([beside, found[np.argsort(self.apart(found, self.drawing))]])
-        inside = found[self.allowed(found)]
-        found = inside if len(inside) else found
-        if not len(found):
+        others = self.closed(self.random())
+        postures = np.vstack([beside, others[np.argsort(self.apart(others, self.drawing))]])
+        allowed = self.allowed(postures)
+        if allowed.any():
+            postures = postures[allowed]
+        if not len(postures):
             return self.beside(self.drawing, ())  # which says what is left
-        J = constraint(self._robot, self._closures, found)[1]
-        return found[np.argmax([_rank(part, CLEAR) for part in J])]
+        J = constraint(self._robot, self._closures, postures)[1]
+        return postures[np.argmax([_rank(part, CLEAR) for part in J])]
+
+    def nearby(self, q, size):
+        """Return closed configurations (B, n) near q (n,); size : of the loops [m]."""
+        away = np.random.default_rng(0).uniform(-NEARBY, NEARBY, (3, len(q)))
+        return self.closed(q + away * np.where(self._robot.prismatic, size, 1.0))
 
     def closed(self, guesses, standing=()):
         """Return those of ``closest`` that close, in the turn of the limits."""
@@ -258,7 +274,7 @@ class _Assembler:
             q[better], C[better], J[better] = moved[better], moved_C[better], moved_J[better]
             cost = np.where(better, moved_cost, cost)
             damping = np.clip(damping * np.where(better, 0.2, 4.0), 1e-12, STUCK)
-            if not (going & (cost > EXACT**2)).any():
+            if not (going & (cost > NO_GAP**2)).any():
                 break
         return self._without_turns(q, guesses), C
 
@@ -280,8 +296,10 @@ def _start(robot, lines):
     return out
 
 
-def _rank(J, least=FULL_RANK):
-    singular = np.linalg.svd(J, compute_uv=False) if J.size else np.zeros(1)
+def _rank(J, least=STRUCTURAL_RANK):
+    if not J.size:
+        return 0
+    singular = np.linalg.svd(J, compute_uv=False)
     return int((singular > least * max(singular[0], 1e-300)).sum())
 
 
@@ -302,13 +320,10 @@ def _loose(robot, J, independent):
     if not free.size:
         return 'leave out those that follow from the others'
     ways = np.linalg.lstsq(A[:, taken], -A[:, free], rcond=None)[0]
-    groups = [
-        ', '.join(
-            robot.joint_names[others[k]]
-            for k in (one, *taken[np.abs(way) > FULL_RANK * np.abs(way).max(initial=1.0)])
-        )
-        for one, way in zip(free, ways.T)
-    ]
+    groups = []
+    for mover, way in zip(free, ways.T):
+        along = taken[np.abs(way) > STRUCTURAL_RANK * np.abs(way).max(initial=1.0)]
+        groups.append(', '.join(robot.joint_names[others[k]] for k in (mover, *along)))
     return (
         f'with these at rest there still move: {"; ".join(groups)}: add one joint of each '
         'that has an encoder; a rod that spins between two ball joints needs one of them '

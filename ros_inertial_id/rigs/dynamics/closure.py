@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .joint_names import joint_index
 from ...dynamics.body_motion import body_motions, cross, Frame, frame_of, twists
 from ...dynamics.robot_model import RobotModel
 from ...errors import ConfigError, RobotModelError
@@ -38,8 +39,8 @@ DIRECTION_ROWS = {
     'axis': ((0, 2), (1, 2)),
     'weld': tuple((i, j) for i in range(3) for j in range(3)),
 }
-FULL_RANK = 1e-7  # relative singular values of a Jacobian above it are structure
-POSTURES = 32  # random postures of the open tree that show the moment arms
+STRUCTURAL_RANK = 1e-7  # relative singular values of a Jacobian above it are structure
+OPEN_POSTURES = 32  # random postures of the open tree that show the moment arms
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,18 @@ class FrameClosure:
     def rows(self) -> int:
         """Return the number of rows."""
         return len(POSITION_ROWS[self.kind]) + len(DIRECTION_ROWS[self.kind])
+
+    def in_metres(self) -> np.ndarray:
+        """Return which rows (m,) compare positions."""
+        return np.arange(self.rows()) < len(POSITION_ROWS[self.kind])
+
+    def in_directions(self) -> np.ndarray:
+        """Return which rows (m,) compare directions."""
+        return ~self.in_metres()
+
+    def row_lengths(self, lengths: np.ndarray, size: float) -> np.ndarray:
+        """Return the lengths (m,) of rows; lengths : (n,) of joints, size : of the loops [m]."""
+        return np.where(self.in_metres(), 1.0, size)
 
 
 @dataclass(frozen=True)
@@ -70,37 +83,26 @@ class Coupling:
         """Return the number of rows."""
         return 1
 
+    def in_metres(self) -> np.ndarray:
+        """Return that its row (1,) compares no positions."""
+        return np.array([False])
+
+    def in_directions(self) -> np.ndarray:
+        """Return that its row (1,) compares no directions."""
+        return np.array([False])
+
+    def row_lengths(self, lengths: np.ndarray, size: float) -> np.ndarray:
+        """Return the length (1,) of its joint; lengths : (n,) of all joints, size : of loops."""
+        return lengths[[self.joint]]
+
 
 def parse_closure(text: str, robot: RobotModel) -> FrameClosure | Coupling:
     """Return the closure of one line of the tree ``robot``; ConfigError says what is wrong."""
-    words = str(text).split()
-    kind = words[0] if words else ''
-    if kind in POSITION_ROWS and len(words) == 3:
-        first, second = (frame_of(robot, name) for name in words[1:])
-        if first.body == second.body:
-            raise RobotModelError(
-                f'closure {text!r} joins two frames of one body',
-                found=words[1:],
-                do='name frames of different bodies',
-            )
-        return FrameClosure(text, kind, first, second)
-    if kind == 'coupling' and len(words) >= 4:
-        last = len(words) - len(words) % 2  # an odd number of words ends with the offset
-        joints, numbers = [words[1], *words[2:last:2]], [*words[3:last:2], *words[last:]]
-        for name in joints:
-            if name not in robot.joint_names:
-                raise RobotModelError(
-                    f'closure {text!r}', found=f'joint {name!r}', exists=robot.joint_names
-                )
-        try:
-            values = [float(x) for x in numbers] + [0.0]
-        except ValueError:
-            raise ConfigError(
-                f'closure {text!r}', expected='numbers after the joints', found=' '.join(numbers)
-            ) from None
-        joint, *others = (robot.joint_names.index(j) for j in joints)
-        count = len(others)
-        return Coupling(text, joint, tuple(others), tuple(values[:count]), values[count])
+    kind, *words = str(text).split() or ['']
+    if kind in POSITION_ROWS and len(words) == 2:
+        return _frame_closure(text, kind, words, robot)
+    if kind == 'coupling' and len(words) >= 3:
+        return _coupling(text, words, robot)
     raise ConfigError(
         'closure',
         found=repr(text),
@@ -112,6 +114,38 @@ def parse_closure(text: str, robot: RobotModel) -> FrameClosure | Coupling:
             'coupling J K RATIO [L RATIO ...] [OFFSET]',
         ),
     )
+
+
+def _frame_closure(text, kind, names, robot):
+    """Return the FrameClosure of two named frames, on different bodies."""
+    first, second = (frame_of(robot, name) for name in names)
+    if first.body == second.body:
+        raise RobotModelError(
+            f'closure {text!r} joins two frames of one body',
+            found=names,
+            do='name frames of different bodies',
+        )
+    return FrameClosure(text, kind, first, second)
+
+
+def _coupling(text, words, robot):
+    """Return the Coupling of words J K RATIO [L RATIO ...] [OFFSET]."""
+    joint, *terms = words
+    offset = ''
+    if len(terms) % 2:
+        *terms, offset = terms
+    names, factors = [joint, *terms[::2]], terms[1::2]
+    lead, *others = (joint_index(robot.joint_names, name, f'closure {text!r}') for name in names)
+    try:
+        ratios = tuple(float(x) for x in factors)
+        constant = float(offset or 0.0)
+    except ValueError:
+        raise ConfigError(
+            f'closure {text!r}',
+            expected='numbers after the joints',
+            found=' '.join([*factors, offset]).strip(),
+        ) from None
+    return Coupling(text, lead, tuple(others), ratios, constant)
 
 
 def constraint(
@@ -195,24 +229,18 @@ def moment_arms(
     """
     slide = np.asarray(robot.prismatic)
     rng = np.random.default_rng(0)
-    postures = np.where(slide, q, rng.uniform(-np.pi, np.pi, (POSTURES, len(q))))
+    postures = np.where(slide, q, rng.uniform(-np.pi, np.pi, (OPEN_POSTURES, len(q))))
     squares = (constraint(robot, closures, postures)[1] ** 2).mean(0)
-    owners = [(c, k) for c in closures for k in range(c.rows())]
-    frames = np.array([isinstance(c, FrameClosure) for c, _ in owners], dtype=bool)
-    metres = np.array(
-        [isinstance(c, FrameClosure) and k < len(POSITION_ROWS[c.kind]) for c, k in owners],
-        dtype=bool,
-    )
-    arms, turns = (np.sqrt(squares[rows].sum(0)) for rows in (metres, frames & ~metres))
-    seen = ~slide & (arms > FULL_RANK * max(arms.max(initial=0.0), 1e-300))
-    size = float(np.median(arms[seen])) if seen.any() else robot.reach()
+    no_row = np.zeros(0, dtype=bool)
+    metres = np.concatenate([no_row, *(c.in_metres() for c in closures)])
+    directions = np.concatenate([no_row, *(c.in_directions() for c in closures)])
+    arms, turns = (np.sqrt(squares[rows].sum(0)) for rows in (metres, directions))
+    in_loop = ~slide & (arms > STRUCTURAL_RANK * max(arms.max(initial=0.0), 1e-300))
+    size = robot.reach()
+    if in_loop.any():
+        size = float(np.median(arms[in_loop]))
     lengths = np.hypot(arms, size * turns)
-    idle = lengths <= FULL_RANK * size
+    idle = lengths <= STRUCTURAL_RANK * size
     lengths[idle] = np.where(slide[idle], 1.0, size)  # in no loop, or in couplings alone
-    rows = np.array(
-        [
-            lengths[c.joint] if isinstance(c, Coupling) else 1.0 if metre else size
-            for (c, _), metre in zip(owners, metres)
-        ]
-    )
-    return lengths, rows, size
+    row_lengths = [c.row_lengths(lengths, size) for c in closures]
+    return lengths, np.concatenate([np.zeros(0), *row_lengths]), size

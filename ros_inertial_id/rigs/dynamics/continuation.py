@@ -17,13 +17,13 @@ from .couplings import followers
 from .mechanism import describe, Mechanism, NEARLY, SINGULAR
 from ...errors import RobotModelError
 
-STEP = 0.2  # cell size: [rad], or this share of the loops' size [m]
-ROUNDS = 12  # Newton steps; quadratic convergence needs four
-NEAR = 0.15  # dexterity below which steps are short
-SHORT = 10  # times shorter: a dead centre is not stepped over
+CELL = 0.2  # cell size: [rad], or this share of the loops' size [m]
+CLOSING_STEPS = 12  # Newton steps; quadratic convergence needs four
+NEAR_SINGULAR = 0.15  # dexterity below which steps are short
+STEPS_SHORTER = 10  # times shorter: a dead centre is not stepped over
 MEET = 1.3  # share of a sample interval in which dexterity falls to zero from both ends
 REGULAR = 0.1  # dexterity that random walks keep
-SHARED = 4  # samples of one random walker
+SAMPLES_PER_WALKER = 4  # samples of one random walker
 BOLD = 6  # Newton steps of random walks: what takes more leads astray
 JUMP = 0.2  # largest departure from the motion along R, per unit of the motion
 
@@ -39,7 +39,7 @@ class Continuation:
         self._mechanism = mechanism
         robot, index = mechanism.robot, list(mechanism.independent)
         slide = np.asarray(robot.prismatic)[index]
-        self._size = STEP * np.where(slide, mechanism.size, 1.0) * mechanism.gearing
+        self._size = CELL * np.where(slide, mechanism.size, 1.0) * mechanism.gearing
         self._followers, counted = followers(robot, mechanism.closures, mechanism.dependent)
         # A turn of the crank brings back the same figure, unless a coupling counts the turns.
         self._turn = np.where(slide | bool(counted), np.inf, 2 * np.pi)
@@ -65,18 +65,18 @@ class Continuation:
         singular or jumps to another branch.
         """
         mechanism = self._mechanism
-        t = np.arange(len(z), dtype=float) if t is None else t
+        if t is None:
+            t = np.arange(len(z), dtype=float)
         if not mechanism.dependent:
             q = np.empty((len(z), len(mechanism.robot)))
             q[:, list(mechanism.independent)] = z
             return q, mechanism.transformation(q)[0]
         keys = list(map(tuple, self._floor(z).tolist()))
         self._explore(keys, z, t)
-        number = {key: k for k, key in enumerate(dict.fromkeys(keys))}
-        here, q, R, dexterity = (
-            np.array(column)[[number[key] for key in keys]]
-            for column in zip(*map(self._cells.get, number))
-        )
+        met = {key: k for k, key in enumerate(dict.fromkeys(keys))}
+        number = [met[key] for key in keys]
+        columns = zip(*map(self._cells.get, met))
+        here, q, R, dexterity = (np.array(column)[number] for column in columns)
         q, R, dexterity = self._walk(q, R, dexterity, here, self._near(z, here), t)
         q[:, list(mechanism.independent)] = z
         q = self._unwind(q)
@@ -115,32 +115,32 @@ class Continuation:
         mechanism = self._mechanism
         pieces = max(1, int(np.ceil(np.max(np.abs(target - here) / self._size))))
         *out, lowest, closed = self._steps(q, R, here, target, pieces)
-        near = np.flatnonzero(~closed | (np.minimum(lowest, dexterity) < NEAR))
+        near = np.flatnonzero(~closed | (np.minimum(lowest, dexterity) < NEAR_SINGULAR))
         if near.size:
-            slow = self._steps(q[near], R[near], here[near], target[near], SHORT * pieces)
+            slow = self._steps(q[near], R[near], here[near], target[near], STEPS_SHORTER * pieces)
             _check(mechanism, slow[4], slow[0], t[near], target[near])
             _check_regular(mechanism, slow[0], slow[3], t[near])
-            for whole, part in zip(out, slow):
-                whole[near] = part
+            for samples, slower in zip(out, slow):
+                samples[near] = slower
         return out
 
     def _steps(self, q, R, here, target, pieces):
         """Return q, R, dexterity after equal steps, the lowest on the way, whether all closed."""
-        lowest, whole = np.full(len(q), np.inf), np.ones(len(q), dtype=bool)
+        lowest, closed_all = np.full(len(q), np.inf), np.ones(len(q), dtype=bool)
         for part in range(1, pieces + 1):
             goal = here + (target - here) * (part / pieces)
             q, closed = newton(self._mechanism, q, R, goal, goal)
             R, dexterity = self._mechanism.transformation(q)
-            lowest, whole = np.minimum(lowest, dexterity), whole & closed
-        return q, R, dexterity, lowest, whole
+            lowest, closed_all = np.minimum(lowest, dexterity), closed_all & closed
+        return q, R, dexterity, lowest, closed_all
 
     def _unwind(self, q):
         """Return q with dependent angles continued from the last sample, no jumps by turns."""
-        whole = np.vstack([self._last[1], q])
-        whole[:, self._turning] = np.unwrap(whole[:, self._turning], axis=0)
+        turns = np.vstack([self._last[1], q])
+        turns[:, self._turning] = np.unwrap(turns[:, self._turning], axis=0)
         for follower in self._followers:  # as far as they turn
-            whole[:, follower.joint] = follower.at(whole)
-        return whole[1:]
+            turns[:, follower.joint] = follower.at(turns)
+        return turns[1:]
 
 
 def newton(
@@ -149,7 +149,7 @@ def newton(
     R: np.ndarray,
     predict: np.ndarray,
     z: np.ndarray,
-    rounds: int = ROUNDS,
+    rounds: int = CLOSING_STEPS,
 ) -> tuple[np.ndarray, np.ndarray]:
     """
     Return (q (N, n) closed at the independent coordinates z (N, k), closed (N,) bool).
@@ -217,8 +217,8 @@ def guard(
     # It falls to zero between two samples, from before and from after, within a sample interval.
     fall = -np.diff(dexterity)
     with np.errstate(divide='ignore', invalid='ignore'):
-        left = dexterity[1:-2] / fall[:-2] - dexterity[2:-1] / fall[2:]
-    passed = np.flatnonzero((fall[:-2] > 0.0) & (fall[2:] < 0.0) & (left < MEET)) + 1
+        time_to_zero = dexterity[1:-2] / fall[:-2] - dexterity[2:-1] / fall[2:]
+    passed = np.flatnonzero((fall[:-2] > 0.0) & (fall[2:] < 0.0) & (time_to_zero < MEET)) + 1
     if passed.size:
         k = int(passed[0])
         _refuse(
@@ -251,27 +251,27 @@ def random_walk(
     A step that does not close, leaves its branch or comes near a dead centre is not taken; the
     walker's next one is a third as long, so none stays where it is for want of a short step.
 
-    steps : of every walker before its first sample; SHARED samples are of one walker
+    steps : of every walker before its first sample; SAMPLES_PER_WALKER samples are of one walker
     """
     slide = np.asarray(mechanism.robot.prismatic)
     if not mechanism.dependent:
         half = np.where(slide, 1.0, np.pi)
         return mechanism.start + rng.uniform(-half, half, (samples, len(slide)))
-    walkers = -(-samples // SHARED)
+    walkers = -(-samples // SAMPLES_PER_WALKER)
     q, stride, out = np.tile(mechanism.start, (walkers, 1)), np.ones((walkers, 1)), []
     size = (
-        STEP
+        CELL
         * np.where(slide[list(mechanism.independent)], mechanism.size, 4.0)
         * mechanism.gearing
     )
     R, _ = mechanism.transformation(q)
-    for _ in range(steps + SHARED - 1):
+    for _ in range(steps + SAMPLES_PER_WALKER - 1):
         change = stride * rng.uniform(-size, size, (walkers, len(mechanism)))
         moved, moved_R, good = _stride(mechanism, q, R, change)
         q[good], R[good] = moved[good], moved_R[good]
         stride = np.where(good[:, None], np.minimum(1.0, 2.0 * stride), stride / 3.0)
         out.append(q.copy())
-    return np.concatenate(out[-SHARED:])[:samples]
+    return np.concatenate(out[-SAMPLES_PER_WALKER:])[:samples]
 
 
 def _stride(mechanism, q, R, change):

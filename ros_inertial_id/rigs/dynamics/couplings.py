@@ -6,6 +6,7 @@ turns as often as it likes.  Where it is the independent coordinate, the mechani
 with a radian of it: a screw of 1 mm lead makes 6283 of them to the metre.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,8 +34,13 @@ def solved(coupling: Coupling, joint: int, count: int) -> Follower:
     row = np.zeros(count)
     row[coupling.joint] = 1.0
     row[list(coupling.others)] -= coupling.ratios
-    own, row[joint] = row[joint], 0.0
-    return Follower(joint, -row / own, coupling.offset / own)
+    ratio, row[joint] = row[joint], 0.0
+    return Follower(joint, -row / ratio, coupling.offset / ratio)
+
+
+def couplings_of(closures: Sequence[FrameClosure | Coupling]) -> list[Coupling]:
+    """Return those of ``closures`` that are Couplings."""
+    return [c for c in closures if isinstance(c, Coupling)]
 
 
 def members(coupling: Coupling) -> tuple[int, ...]:
@@ -45,11 +51,10 @@ def members(coupling: Coupling) -> tuple[int, ...]:
 def in_loops(robot: RobotModel, closures: Sequence[FrameClosure | Coupling]) -> np.ndarray:
     """Return which joints (n,) lie between the frames of a closure."""
     out = np.zeros(len(robot), dtype=bool)
-    for closure in closures:
-        if isinstance(closure, FrameClosure):
-            for joint in range(len(robot)):
-                below = robot.subtree(joint)
-                out[joint] |= (closure.first.body in below) != (closure.second.body in below)
+    frames = [c for c in closures if isinstance(c, FrameClosure)]
+    for joint in range(len(robot)):
+        below = robot.subtree(joint)
+        out[joint] = any((c.first.body in below) != (c.second.body in below) for c in frames)
     return out
 
 
@@ -61,24 +66,24 @@ def followers(
 
     A Follower is in no loop and in no coupling but those that are solved after its own.
     """
-    looped, out = in_loops(robot, closures), []
-    left = [c for c in closures if isinstance(c, Coupling)]
-    found = True
-    while found:
-        found = False
-        for coupling in left:
-            others = [j for c in left if c is not coupling for j in members(c)]
-            free = [
-                j
-                for j in members(coupling)
-                if j in dependent and not looped[j] and j not in others
-            ]
-            if free:
-                out.append(solved(coupling, free[0], len(robot)))
-                left.remove(coupling)
-                found = True
-                break
-    return tuple(out[::-1]), [j for c in left for j in members(c)]
+    free = set(dependent) - set(np.flatnonzero(in_loops(robot, closures)))
+    unsolved = couplings_of(closures)
+    solutions: list[Follower] = []  # the last is solved first: others follow from it
+    while (solvable := _solvable(unsolved, free)) is not None:
+        coupling, joint = solvable
+        solutions.append(solved(coupling, joint, len(robot)))
+        unsolved.remove(coupling)
+    return tuple(reversed(solutions)), [j for c in unsolved for j in members(c)]
+
+
+def _solvable(couplings, free):
+    """Return the first Coupling with a joint among ``free`` and in no other, and it, or None."""
+    shared = Counter(j for c in couplings for j in set(members(c)))
+    for coupling in couplings:
+        for joint in members(coupling):
+            if joint in free and shared[joint] == 1:
+                return coupling, joint
+    return None
 
 
 def gearing(
@@ -89,21 +94,23 @@ def gearing(
     size: float,
 ) -> np.ndarray:
     """
-    Return how many times further (k,) independent coordinates go than what they move by couplings.
+    Return ratios (k,) of the way of independent coordinates to that of what couplings move.
 
     1 of all but those that are in a coupling and in no loop.  R (n, k) : rates of all joints by
     theirs; size : [m] of the loops, that a slide goes where a joint turns by a radian
     """
     looped, out = in_loops(robot, closures), np.ones(len(independent))
     coupled = np.zeros(len(robot), dtype=bool)
-    for closure in closures:
-        if isinstance(closure, Coupling):
-            coupled[list(members(closure))] = True
+    for coupling in couplings_of(closures):
+        coupled[list(members(coupling))] = True
     unit = np.where(robot.prismatic, size, 1.0)
     for k, i in enumerate(independent):
+        if looped[i] or not coupled[i]:
+            continue
         moved = coupled & (np.abs(R[:, k]) > 0.0)
         moved[i] = False
-        if coupled[i] and not looped[i] and moved.any():
-            moved = moved & looped if (moved & looped).any() else moved
+        if (moved & looped).any():
+            moved = moved & looped
+        if moved.any():
             out[k] = max(1.0, np.min(unit[moved] / np.abs(R[moved, k])) / unit[i])
     return out

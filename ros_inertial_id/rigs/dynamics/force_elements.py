@@ -16,6 +16,7 @@ from typing import Any, Callable
 
 import numpy as np
 
+from .joint_names import joint_index
 from ...dynamics.body_motion import body_motions, Frame, frame_of, twists
 from ...dynamics.friction import (
     check_laws,
@@ -38,8 +39,11 @@ SLIDE_WIDTHS = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 
 STIFFEST = 1e6  # [N m/rad] of a joint, before data
 SPRING = law_of('stiffness')
+# What is between a joint and its motor: symbol, law, unit and prior standard deviation.
+ELASTIC = (('ke', SPRING, 'N m/rad', STIFFEST), ('de', 'damper', 'N m s/rad', 1e4))
+SPRING_ENDS = {'joint': 1, 'between': 2}  # how many names follow
 # Laws without a corner.
-SMOOTH = (
+SMOOTH_LAWS = (
     'preload',
     'damper',
     *(name for name, law in LAWS.items() if not (law.nonlinear or law.dry)),
@@ -79,18 +83,25 @@ class JointForce:
 
     def column(self, robot: RobotModel, state: Any) -> np.ndarray:
         """Return the column, (B, k), of a state with q, v, a (B, n) and R (B, n, k)."""
-        q, v, a, R = (
-            x[:, self.joint] if self.against is None else x[:, self.joint] - x[:, self.against]
-            for x in (state.q, state.v, state.a, state.R)
-        )
-        if self.parameter.law == 'preload':
-            force = np.ones(len(q))
-        elif self.parameter.law == 'damper':
-            force = v
-        else:
-            developed = state.alone and LAWS[self.parameter.law].memory
-            force = friction_column(self.parameter, 0.0 * q if developed else q - self.rest, v, a)
-        return R * force[:, None]
+        q, v, a = (self._relative(x) for x in (state.q, state.v, state.a))
+        return self._relative(state.R) * self._force(q, v, a, state.alone)[:, None]
+
+    def _relative(self, x):
+        """Return the joint's part (B, ...) of x (B, n, ...), less that of what it reacts on."""
+        if self.against is None:
+            return x[:, self.joint]
+        return x[:, self.joint] - x[:, self.against]
+
+    def _force(self, q, v, a, alone):
+        """Return the force (B,) of a unit of the parameter; alone : no sample follows another."""
+        law = self.parameter.law
+        if law == 'preload':
+            return np.ones(len(q))
+        if law == 'damper':
+            return v
+        if alone and LAWS[law].memory:
+            return friction_column(self.parameter, 0.0 * q, v, a)
+        return friction_column(self.parameter, q - self.rest, v, a)
 
 
 @dataclass(frozen=True)
@@ -112,7 +123,9 @@ class LineForce:
         for sign, frame, point in ((-1.0, self.first, A), (1.0, self.second, B)):
             for j, u, _ in twists(robot, motions, frame.body, point):
                 slope[:, j] += sign * (along * u).sum(0)
-        force = np.ones(len(length)) if self.parameter.law == 'preload' else length - self.rest
+        force = length - self.rest
+        if self.parameter.law == 'preload':
+            force = np.ones(len(length))
         return np.einsum('bn,bnk->bk', slope * force[:, None], state.R)
 
 
@@ -121,19 +134,10 @@ def elastic_elements(robot: RobotModel, pairs: Mapping[str, str]) -> list[JointF
     out = []
     for joint, motor in pairs.items():
         k = robot.joint_names.index(joint)
-        for symbol, law, unit, size in (
-            ('ke', SPRING, 'N m/rad', STIFFEST),
-            ('de', 'damper', 'N m s/rad', 1e4),
-        ):
-            parameter = Parameter(
-                f'{symbol}{k + 1}',
-                of_slide(unit) if robot.prismatic[k] else unit,
-                1.0,
-                0.0,
-                size,
-                joint,
-                law,
-            )
+        for symbol, law, unit, prior_sd in ELASTIC:
+            if robot.prismatic[k]:
+                unit = of_slide(unit)
+            parameter = Parameter(f'{symbol}{k + 1}', unit, 1.0, 0.0, prior_sd, joint, law)
             out.append(JointForce(parameter, robot.joint_names.index(motor), against=k))
     return out
 
@@ -147,73 +151,97 @@ def force_elements(
     size : [m] of the loops: what a slide moves where a joint turns by one radian
     ConfigError where a line cannot be read or names a column twice.
     """
-    out = []
+    out: list[JointForce | LineForce] = []
     for line in options.friction:
-        words = line.split()
-        check_laws(words[1:])
-        for name in robot.joint_names if words[:1] == ['all'] else words[:1] or ['']:
-            joint = _joint(robot, name, line)
-            given = given_widths(options.coulomb_width)
-            columns = friction_parameters(
-                joint + 1, name, words[1:], _limit(robot, joint), given, robot.prismatic[joint]
-            )
-            if robot.prismatic[joint]:
-                columns = [_of_slide(p, size, given) for p in columns]
-            out += [JointForce(p, joint) for p in columns]
-    named = [(e.parameter.name, e.parameter.nonlinear) for e in out]
-    for element, one in zip(out, named):
-        if named.count(one) > 1:
-            p = element.parameter
-            raise ConfigError('option friction', found=f'{p.law} of {p.owner} twice')
+        out += _friction(robot, line, given_widths(options.coulomb_width), size)
+    _refuse_repeated([element.parameter for element in out])
     for number, line in enumerate(options.springs, 1):
         out += _spring(robot, line, number)
     return tuple(out)
 
 
-def _of_slide(parameter, size, given):
-    """Return a friction Parameter with, where not ``given``, the constants of a slide."""
+def _friction(robot, line, widths, size):
+    """Return the columns of a line "JOINT LAW ..." or "all LAW ..."."""
+    name, *laws = line.split() or ['']
+    check_laws(laws)
+    names = [name]
+    if name == 'all':
+        names = robot.joint_names
+    out = []
+    for name in names:
+        joint = joint_index(robot.joint_names, name, repr(line))
+        slides = robot.prismatic[joint]
+        for parameter in friction_parameters(
+            joint + 1, name, laws, _limit(robot, joint), widths, slides
+        ):
+            if slides:
+                parameter = _of_slide(parameter, size, widths)
+            out.append(JointForce(parameter, joint))
+    return out
+
+
+def _refuse_repeated(parameters):
+    """Raise ConfigError where a joint has one law twice."""
+    columns = set()
+    for p in parameters:
+        if (p.name, p.nonlinear) in columns:
+            raise ConfigError('option friction', found=f'{p.law} of {p.owner} twice')
+        columns.add((p.name, p.nonlinear))
+
+
+def _of_slide(parameter, size, widths):
+    """Return a friction Parameter with the constants of a slide but where ``widths`` are given."""
     constant, law = parameter.nonlinear, LAWS[parameter.law]
-    if constant and law.has_width and not given:
+    if not constant:
+        return parameter
+    if law.has_width and not widths:
         constant = float(np.interp(constant, COULOMB_WIDTHS, SLIDE_WIDTHS)) * size
-    elif constant and parameter.law not in given:
-        constant *= {'rad/s': size, 'rad': size, 's/rad': 1.0 / size}.get(law.nonlinear_unit, 1.0)
+    elif parameter.law not in widths:
+        metres_per_radian = {'rad/s': size, 'rad': size, 's/rad': 1.0 / size}
+        constant *= metres_per_radian.get(law.nonlinear_unit, 1.0)
     return replace(parameter, nonlinear=constant)
 
 
 def _spring(robot, line, number):
     """Return the columns of one spring."""
-    words = line.split()
-    kind, count = (words[0] if words else ''), len(words)
+    kind, names, rest = _spring_words(line)
     make: Callable[..., JointForce | LineForce]
-    try:
-        if kind == 'joint' and count in (2, 3):
-            joint = _joint(robot, words[1], line)
-            unit, per = ('N', '/m') if robot.prismatic[joint] else ('N m', '/rad')
-            make = partial(JointForce, joint=joint)
-        elif kind == 'between' and count in (3, 4):
-            first, second = (frame_of(robot, name) for name in words[1:3])
-            unit, per = 'N', '/m'
-            make = partial(LineForce, first=first, second=second)
-        else:
-            raise ValueError
-        rest = [float(word) for word in words[2 if kind == 'joint' else 3 :]]
-    except ValueError:
-        raise ConfigError(
-            f'spring {line!r}', exists=('joint JOINT [REST]', 'between LINK LINK [LENGTH]')
-        ) from None
-    owner = ' '.join(words[1 : count - len(rest)])
+    if kind == 'joint':
+        joint = joint_index(robot.joint_names, names[0], repr(line))
+        slides = robot.prismatic[joint]
+        make = partial(JointForce, joint=joint)
+    else:
+        first, second = (frame_of(robot, name) for name in names)
+        slides = True
+        make = partial(LineForce, first=first, second=second)
+    unit, per = 'N m', '/rad'
+    if slides:
+        unit, per = 'N', '/m'
+    owner = ' '.join(names)
     stiffness = Parameter(f'k{number}', unit + per, 1.0, 0.0, 1e5, owner, SPRING)
-    if rest:
-        return [make(stiffness, rest=rest[0])]
+    if rest is not None:
+        return [make(stiffness, rest=rest)]
     constant = Parameter(f'f0{number}', unit, 1.0, 0.0, 1e4, owner, 'preload')
     return [make(stiffness), make(constant)]
 
 
-def _joint(robot, name, line):
-    if name not in robot.joint_names:
-        raise ConfigError(f'{line!r}', found=f'joint {name!r}', exists=robot.joint_names)
-    return robot.joint_names.index(name)
+def _spring_words(line):
+    """Return (kind, names, rest [rad, m] or None) of a line of the option ``springs``."""
+    kind, *words = line.split() or ['']
+    ends = SPRING_ENDS.get(kind, len(words) + 1)  # of an unknown kind there are too few
+    names, rest = words[:ends], words[ends:]
+    try:
+        if len(words) == ends:
+            return kind, names, None
+        (length,) = rest
+        return kind, names, float(length)
+    except ValueError:
+        raise ConfigError(
+            f'spring {line!r}', exists=('joint JOINT [REST]', 'between LINK LINK [LENGTH]')
+        ) from None
 
 
 def _limit(robot, joint):
-    return robot.effort[joint] if robot.effort[joint] > 0 else 100.0
+    if robot.effort[joint] > 0:
+        return robot.effort[joint]
+    return 100.0

@@ -90,13 +90,20 @@ class Mechanism:
         """Return the names of the independent joints."""
         return tuple(self.robot.joint_names[i] for i in self.independent)
 
+    @property
+    def motor_names(self) -> tuple[str, ...]:
+        """Return the names of the actuated joints."""
+        return tuple(self.robot.joint_names[j] for j in self.actuated)
+
+    @property
+    def has_scale(self) -> bool:
+        """Return whether a parameter is known that is not zero: no factor of all is free then."""
+        return any(self.known.values())
+
     def kinematics_sha256(self) -> str:
         """Return a hash of kinematics and closures: two mechanisms with it move alike."""
-        words = [
-            self.robot.kinematics_sha256(),
-            *(c.text for c in self.closures),
-            str(self.independent),
-        ]
+        closures = [c.text for c in self.closures]
+        words = [self.robot.kinematics_sha256(), *closures, str(self.independent)]
         return hashlib.sha256('\n'.join(words).encode()).hexdigest()
 
     def constraint(
@@ -219,22 +226,29 @@ def virtual_links(robot: RobotModel) -> tuple[str, ...]:
     """
     if not (robot.inertias[:, 0] > 0.0).any():
         return ()
-    shown = {
+    visible = {
         link.get('name')
         for link in xml.fromstring(robot.urdf).iter('link')
         if any(link.find(kind) is not None for kind in SHAPES)
     }
-    placements, out = link_placements(robot), []
+    fixed_links: list[dict[str, np.ndarray]] = [{} for _ in robot.link_names]
+    for link, (body, placement) in link_placements(robot).items():
+        if body >= 0:
+            fixed_links[body][link] = placement[:3, 3]
+    out = []
     for body, name in enumerate(robot.link_names):
-        links = {
-            link: place[:3, 3] for link, (owner, place) in placements.items() if owner == body
-        }
-        begins = [
-            robot.translations[k]
-            for k, parent in enumerate(robot.parents)
-            if parent == body and not (robot.prismatic[body] or robot.prismatic[k])
-        ]  # or along the slide
-        far = max((np.linalg.norm(x) for x in [*begins, *links.values()]), default=0.0)
-        if robot.inertias[body, 0] == 0.0 and far < CLOSE and not shown & set(links):
+        if robot.inertias[body, 0] != 0.0 or visible & set(fixed_links[body]):
+            continue
+        if _extent(robot, body, fixed_links[body].values()) < CLOSE:
             out.append(name)
     return tuple(out)
+
+
+def _extent(robot, body, points):
+    """Return the largest distance [m] of points (3,) and next joints from a body's origin."""
+    distances = [np.linalg.norm(point) for point in points]
+    for joint, parent in enumerate(robot.parents):
+        along_slide = robot.prismatic[body] or robot.prismatic[joint]
+        if parent == body and not along_slide:
+            distances.append(np.linalg.norm(robot.translations[joint]))
+    return max(distances, default=0.0)

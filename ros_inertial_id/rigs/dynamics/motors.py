@@ -25,41 +25,39 @@ def elastic_pairs(lines: Sequence[str], joints: Sequence[str]) -> dict[str, str]
     out: dict[str, str] = {}
     for line in lines:
         words = str(line).split()
-        if (
-            len(words) != 2
-            or words[0] not in joints
-            or words[0] in out
-            or words[1] in (*joints, *out.values())
-        ):
+        taken = {*out, *out.values()}
+        is_pair = len(words) == 2 and words[0] in joints and words[1] not in joints
+        if not is_pair or taken & set(words):
             raise ConfigError(
                 'option elastic_joints',
                 expected='"JOINT MOTOR", each once, the motor no joint of the description',
                 found=repr(line),
                 exists=joints,
             )
-        out[words[0]] = words[1]
+        joint, motor = words
+        out[joint] = motor
+    return out
+
+
+def _coupled_motors(lines, joints):
+    """Return the first names of coupling ``lines`` that are no ``joints``."""
+    out = []
+    for line in lines:
+        words = str(line).split()
+        if words[:1] == ['coupling'] and len(words) >= 4 and words[1] not in joints:
+            out.append(words[1])
     return out
 
 
 def with_motors(robot: RobotModel, options: MechanismOptions) -> RobotModel:
     """Return the tree ``robot`` with a joint for every motor of the ``options``, last in it."""
-    words = [str(line).split() for line in options.closures]
-    names = (
-        *(
-            w[1]
-            for w in words
-            if w[:1] == ['coupling'] and len(w) >= 4 and w[1] not in robot.joint_names
-        ),
-        *elastic_pairs(options.elastic_joints, robot.joint_names).values(),
-    )
-    names = tuple(dict.fromkeys(names))
+    coupled = _coupled_motors(options.closures, robot.joint_names)
+    elastic = elastic_pairs(options.elastic_joints, robot.joint_names).values()
+    names = tuple(dict.fromkeys([*coupled, *elastic]))
     count = len(names)
     if not count:
         return robot
-    lower, upper, velocity, effort = (
-        np.append(x, np.full(count, np.nan))
-        for x in (robot.lower, robot.upper, robot.velocity, robot.effort)
-    )
+    unlimited = np.full(count, np.nan)
     return replace(
         robot,
         joint_names=robot.joint_names + names,
@@ -70,10 +68,10 @@ def with_motors(robot: RobotModel, options: MechanismOptions) -> RobotModel:
         translations=np.vstack([robot.translations, np.zeros((count, 3))]),
         axes=np.vstack([robot.axes, np.tile([0.0, 0.0, 1.0], (count, 1))]),
         inertias=np.vstack([robot.inertias, np.zeros((count, 10))]),
-        lower=lower,
-        upper=upper,
-        velocity=velocity,
-        effort=effort,
+        lower=np.append(robot.lower, unlimited),
+        upper=np.append(robot.upper, unlimited),
+        velocity=np.append(robot.velocity, unlimited),
+        effort=np.append(robot.effort, unlimited),
     )
 
 

@@ -11,10 +11,25 @@ from typing import Any
 
 import numpy as np
 
-from ...dynamics.regressor import body_rows
+from ...dynamics.regressor import body_rows, RowGroup
 
 AXES = ('fx', 'fy', 'fz', 'nx', 'ny', 'nz')  # of the six rows: force, then torque
 ROW_UNITS = ('N',) * 3 + ('N m',) * 3
+
+
+def wrench_groups(
+    name: str, columns: np.ndarray, rows: np.ndarray, y: np.ndarray, y_raw: np.ndarray
+) -> tuple[RowGroup, ...]:
+    """
+    Return the six RowGroups "``name`` AXIS" of forces [N] and torques [N m].
+
+    columns : (k,) of all, or (6, k); rows : (6, N, k); y, y_raw : (N, 6) filtered and as recorded
+    """
+    columns = np.broadcast_to(columns, (6, rows.shape[2]))
+    return tuple(
+        RowGroup(f'{name} {axis}', unit, columns[i], rows[i], y[:, i], y_raw[:, i])
+        for i, (axis, unit) in enumerate(zip(AXES, ROW_UNITS))
+    )
 
 
 def own_rows(body: Any) -> np.ndarray:

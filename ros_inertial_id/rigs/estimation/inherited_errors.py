@@ -29,24 +29,25 @@ def inherited_errors(data: Any, base: BaseParameters, estimate: Estimate) -> np.
     data : Dataset of a method that is Calibrated
     """
     covariance = data.robot.covariance
-    covariance = np.zeros((0, 0)) if covariance is None else covariance
-    shared, own = ([o.motion.erring(of) for o in data.observations] for of in (True, False))
+    if covariance is None:
+        covariance = np.zeros((0, 0))
+    remaining = [o.motion.erring(shared=False) for o in data.observations]
     size, known = len(base), len(covariance)
-    factors = RFactors(size + known + sum(map(len, own)))
+    factors = RFactors(size + known + sum(map(len, remaining)))
     if factors.size == size:
         return None
-    joined, place = _Joined(base, base.standard(estimate.params), known, factors), size + known
-    for robot, observation, *motions in zip(data.robots, data.observations, shared, own):
-        others = [replace(observation, motion=m) for several in motions for m in several]
-        columns = np.r_[
-            size + known - len(motions[0]) : size + known, place : place + len(motions[1])
-        ]
-        for states in zip(*(o.states(training=True) for o in (observation, *others))):
+    joined = _Joined(base, base.standard(estimate.params), known, factors)
+    first = size + known  # column of the recording's remaining errors
+    for robot, observation, motions in zip(data.robots, data.observations, remaining):
+        shared = observation.motion.erring(shared=True)
+        columns = np.r_[size + known - len(shared) : size + known, first : first + len(motions)]
+        first += len(motions)
+        erring = [observation, *(replace(observation, motion=m) for m in [*shared, *motions])]
+        for states in zip(*(o.states(training=True) for o in erring)):
             calibrated = data.method.calibrated_rows(states[0], robot)
             moved = (data.method.regress(state, robot, base.parameters) for state in states)
-            for other, *blocks in zip(calibrated, *moved):
-                joined.accumulate(other, blocks, columns)
-        place += len(motions[1])
+            for calibrated_block, *blocks in zip(calibrated, *moved):
+                joined.accumulate(calibrated_block, blocks, columns)
     A = factors.system(estimate.standard_deviation)[0]
     roots = block_diag(_root(covariance), np.eye(factors.size - size - known))
     return pseudo_inverse(A[:, :size], base.prior_sd) @ (-A[:, size:] @ roots)
@@ -56,7 +57,7 @@ class _Joined:
     """Folds rows about base columns, then calibrated numbers, then errors of how IMUs sit."""
 
     def __init__(self, base, values, known, factors):
-        self.own, self.size, self.values = base.places(), len(base), values
+        self.places, self.size, self.values = base.places(), len(base), values
         self.known, self.factors = known, factors
 
     def accumulate(
@@ -70,7 +71,8 @@ class _Joined:
         """
         groups, added = [], np.arange(self.size, self.factors.size)
         for c, g, *moved in zip(calibrated.groups, *(b.groups for b in blocks)):
-            seen = self.own[g.columns] >= 0
+            places = self.places[g.columns]
+            estimated = places >= 0
             # Of one width for all recordings, as RFactors are.
             W = np.zeros((len(added), len(g.y)))
             if self.known:
@@ -81,8 +83,8 @@ class _Joined:
                 RowGroup(
                     g.name,
                     g.unit,
-                    np.append(self.own[g.columns][seen], added),
-                    np.vstack([g.W.T[seen], W]).T,
+                    np.append(places[estimated], added),
+                    np.vstack([g.W.T[estimated], W]).T,
                     g.y,
                     g.y_raw,
                 )

@@ -22,10 +22,10 @@ from ...estimation.estimators import Estimate, finish, group_standard_deviation,
 from ...estimation.least_squares import pseudo_inverse
 from ...estimation.residuals import Residuals, residuals_of
 
-FLOOR = 1e-9  # of the eigenvalues of a correlation: below it there is rounding
+EIGENVALUE_FLOOR = 1e-9  # of the eigenvalues of a correlation: below it there is rounding
 # Times the correlation time: where the autocovariance is taken to have ended.  Longer tells the
 # spectrum finer, so that errors beside the noise (a filter's on a fast foot) come to stand alone.
-REACH = 8.0
+CORRELATION_TIMES = 8.0
 Pairs = Iterable[tuple[RegressorBlock, RegressorBlock]]  # of the data, and of the instruments
 
 
@@ -70,9 +70,9 @@ def instrumental(
     )
 
 
-def _scores(problem, read, instruments, found):
+def _scores(problem, read, instruments, estimated):
     """Return the covariance (b, b) of Z'r weighted, r the residual of (params, deviations)."""
-    base, (beta, standard_deviation) = problem.base, found
+    base, (beta, standard_deviation) = problem.base, estimated
     values = base.expand(beta, np.zeros(len(base.parameters)))
     residuals = residuals_of(read(base.parameters), values)
     return score_covariance(
@@ -83,15 +83,15 @@ def _scores(problem, read, instruments, found):
     )
 
 
-def moments_of(pairs: Pairs, place: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Return group -> (Z'W (b, b), Z'y (b,)); pairs, place : see ``score_covariance``."""
-    b, out = int(place.max()) + 1, dict[str, tuple[np.ndarray, np.ndarray]]()
-    for block, other in pairs:
-        if not np.array_equal(block.t, other.t):
+def moments_of(pairs: Pairs, places: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return group -> (Z'W (b, b), Z'y (b,)); pairs, places : see ``score_covariance``."""
+    b, out = int(places.max()) + 1, dict[str, tuple[np.ndarray, np.ndarray]]()
+    for block, instruments in pairs:
+        if not np.array_equal(block.t, instruments.t):
             raise EstimationError('the instruments are of other samples than the data')
-        for g, h in zip(block.groups, other.groups):
-            seen = np.flatnonzero(place[g.columns] >= 0)
-            where, W, Z = place[g.columns][seen], g.W[:, seen], h.W[:, seen]
+        for g, h in zip(block.groups, instruments.groups):
+            estimated = np.flatnonzero(places[g.columns] >= 0)
+            where, W, Z = places[g.columns][estimated], g.W[:, estimated], h.W[:, estimated]
             ZW, Zy = out.setdefault(g.name, (np.zeros((b, b)), np.zeros(b)))
             ZW[np.ix_(where, where)] += Z.T @ W
             Zy[where] += Z.T @ g.y
@@ -102,10 +102,12 @@ def weighted(
     moments: Mapping[str, tuple[np.ndarray, np.ndarray]], standard_deviation: Mapping[str, float]
 ) -> list[Any]:
     """Return both ``moments`` summed over groups, weighted by ``standard_deviation`` of each."""
-    return [
-        sum(group[k] / standard_deviation[name] ** 2 for name, group in moments.items())
-        for k in range(2)
-    ]
+    ZW: Any = 0.0
+    Zy: Any = 0.0
+    for name, (ZW_of_group, Zy_of_group) in moments.items():
+        variance = standard_deviation[name] ** 2
+        ZW, Zy = ZW + ZW_of_group / variance, Zy + Zy_of_group / variance
+    return [ZW, Zy]
 
 
 def tapered_autocovariances(residuals: Residuals) -> dict[str, np.ndarray]:
@@ -114,7 +116,7 @@ def tapered_autocovariances(residuals: Residuals) -> dict[str, np.ndarray]:
 
     times, out = residuals.correlation(), {}
     for name, (total, pairs) in residuals.covariances.items():
-        L = int(min(REACH * times[name], len(total) - 1))
+        L = int(min(CORRELATION_TIMES * times[name], len(total) - 1))
         # Over all pairs at lag zero, and with this window, it is one of a spectrum >= 0.
         half = total[: L + 1] / pairs[0] * parzen(2 * L + 3)[L + 1 : -1]
         out[name] = np.concatenate([half[:0:-1], half])
@@ -125,28 +127,28 @@ def score_covariance(
     pairs: Pairs,
     gamma: Mapping[str, np.ndarray],
     standard_deviation: Mapping[str, float],
-    place: np.ndarray,
+    places: np.ndarray,
 ) -> np.ndarray:
     """
     Return sum over t, s of Z_t gamma(t - s) Z_s' (p, p), rows weighted by standard deviation.
 
     pairs : (block, block of the instruments Z) in order of time; for least squares both are the
         same; gamma : of ``tapered_autocovariances``
-    place : column -> row of the result, -1: none
+    places : column -> row of the result, -1: none
     standard_deviation : group -> of its rows [unit of the group]
     """
     from scipy.signal import oaconvolve
 
-    size = int(place.max()) + 1
+    size = int(places.max()) + 1
     out = np.zeros((size, size))
-    for block, other in pairs:
-        for g, h in zip(block.groups, other.groups):
-            where = place[g.columns]
-            seen = np.flatnonzero(where >= 0)
-            Z = h.W[:, seen] / standard_deviation[g.name] ** 2
+    for block, instruments in pairs:
+        for g, h in zip(block.groups, instruments.groups):
+            where = places[g.columns]
+            estimated = np.flatnonzero(where >= 0)
+            Z = h.W[:, estimated] / standard_deviation[g.name] ** 2
             L = len(gamma[g.name]) // 2
             smooth = oaconvolve(Z, gamma[g.name][:, None], axes=0)[L : L + len(Z)]
-            out[np.ix_(where[seen], where[seen])] += Z.T @ smooth
+            out[np.ix_(where[estimated], where[estimated])] += Z.T @ smooth
     return (out + out.T) / 2
 
 
@@ -158,4 +160,4 @@ def whiten(covariance: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """
     size = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
     w, V = np.linalg.eigh(covariance / size / size[:, None])
-    return (V / np.sqrt(np.maximum(w, FLOOR * w[-1]))).T @ (rows / size[:, None])
+    return (V / np.sqrt(np.maximum(w, EIGENVALUE_FLOOR * w[-1]))).T @ (rows / size[:, None])

@@ -32,9 +32,9 @@ from ...estimation.estimators import (
 )
 from ...estimation.residuals import add_lags, autocovariances, correlation_time, Residuals
 
-LEAST = 0.02  # share of the residual's variance that is left to the torque at least
+LEAST_TORQUE_SHARE = 0.02  # share of the residual's variance that is left to the torque at least
 LOST = 0.5  # of the prior standard deviation
-SHARE = 0.5  # of the information in a direction: with more noise than that it has no number
+NOISE_SHARE = 0.5  # of the information in a direction: with more noise than that it has no number
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,11 @@ class MotionNoise:
 
     def with_errors(self, problem: Problem, estimate: Estimate) -> Estimate:
         """Return the ``estimate`` of a problem with errors of this noise and of all other."""
-        alone = problem if estimate.leaning else replace(problem, correlation={})
+        uncorrelated = problem
+        if not estimate.leaning:
+            uncorrelated = replace(problem, correlation={})
         inverse = finish(
-            alone, estimate.params, estimate.standard_deviation, estimate.leaning
+            uncorrelated, estimate.params, estimate.standard_deviation, estimate.leaning
         ).cov_params
         meat = np.linalg.inv(problem.base.prior_covariance()) * estimate.leaning
         meat += self._meat(problem, estimate, solved_weights(problem, estimate))
@@ -69,13 +71,17 @@ class MotionNoise:
         weights = effective_standard_deviation(problem, estimate.standard_deviation)
         A, _, _ = problem.factors.system(weights)
         scale = problem.base.prior_sd
-        rows = (estimate.system[0] if estimate.system else A) * scale
-        left = np.linalg.lstsq(A * scale, rows, rcond=1e-12)[0]  # without what only noise excites
+        rows = A * scale
+        if estimate.system:
+            rows = estimate.system[0] * scale
+        excited = np.linalg.lstsq(A * scale, rows, rcond=1e-12)[
+            0
+        ]  # without what only noise excites
         prior = prior / np.outer(scale, scale)
         meat = self._meat(problem, estimate, weights) * np.outer(scale, scale)
         still = np.linalg.inv(np.eye(len(prior)) + prior @ rows.T @ rows)
         gain = still @ prior
-        covariance = still @ prior @ still.T + gain @ left.T @ meat @ left @ gain.T
+        covariance = still @ prior @ still.T + gain @ excited.T @ meat @ excited @ gain.T
         return _with_covariance(estimate, covariance * np.outer(scale, scale))
 
     def _meat(self, problem, estimate, weights):
@@ -111,15 +117,15 @@ def motion_noise(
     base : BaseParameters of the columns of the blocks.  None where there are no pairs.
     pairs : such triples, in order of time; residuals : of the same data
     """
-    place = base.places()
+    places = base.places()
     scores: dict[str, np.ndarray] = {}
     sums: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for block, errors, times in pairs:
         for group in block.groups:
             e = errors[group.name]
-            seen = place[group.columns] >= 0
-            own = scores.setdefault(group.name, np.zeros((len(base), e.shape[1])))
-            own[place[group.columns][seen]] += np.sqrt(times) * group.W.T[seen] @ e
+            estimated = places[group.columns] >= 0
+            score = scores.setdefault(group.name, np.zeros((len(base), e.shape[1])))
+            score[places[group.columns][estimated]] += np.sqrt(times) * group.W.T[estimated] @ e
             add_lags(sums, group.name, autocovariances(e.T).mean(0), np.arange(len(e), 0, -1))
     if not scores:
         return None
@@ -130,16 +136,16 @@ def motion_noise(
 
 def _shares(residuals, covariances):
     """Return group -> share of its residuals without noise of ``covariances`` (L,)."""
-    whole_time, out = residuals.correlation(), {}
-    for name, own in covariances.items():
+    times, out = residuals.correlation(), {}
+    for name, of_noise in covariances.items():
         total, pairs = residuals.covariances[name]
-        whole = total / pairs
-        padded = np.pad(own, (0, max(0, len(whole) - len(own))))
-        remaining = whole - padded[: len(whole)]
-        share = float(remaining[0] / whole[0])
-        if share > LEAST:
+        of_residual = total / pairs
+        padded = np.pad(of_noise, (0, max(0, len(of_residual) - len(of_noise))))
+        remaining = of_residual - padded[: len(of_residual)]
+        share = float(remaining[0] / of_residual[0])
+        if share > LEAST_TORQUE_SHARE:
             share *= correlation_time(remaining)
-        out[name] = min(1.0, max(share, LEAST) / whole_time[name])
+        out[name] = min(1.0, max(share, LEAST_TORQUE_SHARE) / times[name])
     return out
 
 
@@ -163,24 +169,25 @@ def without_noise(data: Any, problem: Problem, estimate: Estimate) -> Estimate:
     shares, directions = eigh(gram * np.outer(scales, scales), information + tiny)
     unbiased = data.options.estimator == 'instrumental'  # which noise does not shrink
     if not unbiased:
-        prior = prior_rows(base)[0] * scales if estimate.leaning else np.zeros((0, len(scales)))
+        prior = np.zeros((0, len(scales)))
+        if estimate.leaning:
+            prior = prior_rows(base)[0] * scales
         estimate = _made_good(
             problem, estimate, scales, (information + tiny, prior), (shares, directions)
         )
-    noisy = directions[:, shares > SHARE] * scales[:, None]
+    noisy = directions[:, shares > NOISE_SHARE] * scales[:, None]
     if not noisy.size:
         return estimate
     prior_sd = base.prior_sd
     lost_errors = noisy / np.max(np.abs(noisy) / prior_sd[:, None], axis=0)
     wider = estimate.widened(lost_errors @ lost_errors.T)
     lost = wider.data_bse > LOST * prior_sd
-    kept = estimate if unbiased else wider
-    return replace(
-        kept,
-        determined=estimate.determined & ~lost,
-        data_bse=np.where(lost, np.inf, kept.data_bse),
-        rank=max(0, estimate.rank - noisy.shape[1]),
-    )
+    determined = estimate.determined & ~lost
+    rank = max(0, estimate.rank - noisy.shape[1])
+    if not unbiased:
+        estimate = wider
+    data_bse = np.where(lost, np.inf, estimate.data_bse)
+    return replace(estimate, determined=determined, data_bse=data_bse, rank=rank)
 
 
 def _made_good(problem, estimate, scales, rows, noise):
@@ -192,10 +199,10 @@ def _made_good(problem, estimate, scales, rows, noise):
     """
     information, prior = rows
     shares, directions = noise
-    part = np.where(shares > SHARE, 0.0, shares)
+    part = np.where(shares > NOISE_SHARE, 0.0, shares)
     dual = information @ directions  # inverse of the directions, transposed
-    whole = information + prior.T @ prior
-    move = scales[:, None] * np.linalg.solve(whole - (dual * part) @ dual.T, whole) / scales
+    total = information + prior.T @ prior
+    move = scales[:, None] * np.linalg.solve(total - (dual * part) @ dual.T, total) / scales
     covariance = move @ estimate.cov_params @ move.T
     error = np.sqrt(np.diag(covariance))
     independent = effective_standard_deviation(problem, estimate.standard_deviation)
@@ -221,17 +228,23 @@ def noise_gram(
     standard_deviation : group -> of its residual, by which the rows are weighted
     """
     method = data.method
-    place, gram, drawn = base.places(), np.zeros((len(base), len(base))), False
+    places = base.places()
+    gram, drawn = np.zeros((len(base), len(base))), False
     for robot, observation in zip(data.robots, data.observations):
         for rows, noisy, times in method.noisy_rows(observation, robot, base.parameters):
             drawn = True
-            for one, other in zip(rows.groups, noisy.groups):
-                where = place[one.columns]
-                change = (other.W - one.W)[:, where >= 0]
-                where = where[where >= 0]
-                weight = times / standard_deviation[one.name] ** 2
-                gram[np.ix_(where, where)] += weight * (change.T @ change)
-    return gram if drawn else None
+            for group, moved in zip(rows.groups, noisy.groups):
+                weight = times / standard_deviation[group.name] ** 2
+                _add_gram(gram, places[group.columns], moved.W - group.W, weight)
+    if not drawn:
+        return None
+    return gram
+
+
+def _add_gram(gram, places, columns, weight):
+    """Add to a Gram matrix (b, b) that of columns (N, k) at ``places`` (k,), -1: nowhere."""
+    change, where = columns[:, places >= 0], places[places >= 0]
+    gram[np.ix_(where, where)] += weight * (change.T @ change)
 
 
 def solved_weights(problem: Problem, estimate: Estimate) -> dict[str, float]:

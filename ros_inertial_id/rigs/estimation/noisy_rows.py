@@ -12,10 +12,11 @@ import numpy as np
 
 from .inherited_errors import inherited_errors
 from .instrumental import instrumental
-from .motion_noise import motion_noise, without_noise
+from .motion_noise import motion_noise, MotionNoise, without_noise
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
-from ...estimation.estimators import ESTIMATORS, Problem
+from ...estimation.base_parameters import BaseParameters
+from ...estimation.estimators import Estimate, ESTIMATORS, Problem
 from ...estimation.residuals import Residuals
 from ...methods.capabilities import EstimateOfRows, OwnErrors
 
@@ -37,33 +38,29 @@ class NoisyMotion(OwnErrors):
         self, data: Any, problem: Problem, draft: np.ndarray, residuals: Residuals
     ) -> EstimateOfRows:
         """Return the EstimateOfRows of a ``problem``; see OwnErrors."""
-        base, name = problem.base, data.options.estimator
-        free = (
-            instrumental(problem, data.blocks, partial(_instruments, data))
-            if name == 'instrumental'
-            else ESTIMATORS[name](problem)
-        )
-        inherited = inherited_errors(data, base, free) if isinstance(self, Calibrated) else None
-        noise = (
-            motion_noise(
-                (
-                    draw
-                    for robot, observation in zip(data.robots, data.observations)
-                    for draw in self.noise(observation, robot, base.parameters, draft)
-                ),
-                base,
-                residuals,
-            )
-            if isinstance(self, UnfilteredTorque)
-            else None
-        )
-        if noise:
-            free = noise.with_errors(problem, free)
+        free = _estimated(data, problem)
+        noise = self.torque_noise(data, problem.base, draft, residuals)
+        inherited = self.inherited(data, problem.base, free)
+        under_prior = None
+        if noise is not None:
+            free, under_prior = noise.with_errors(problem, free), noise.under_prior
         if inherited is not None:
             free = free.widened(inherited @ inherited.T)
-        return EstimateOfRows(
-            without_noise(data, problem, free), inherited, noise.under_prior if noise else None
-        )
+        return EstimateOfRows(without_noise(data, problem, free), inherited, under_prior)
+
+    def torque_noise(
+        self, data: Any, base: BaseParameters, draft: np.ndarray, residuals: Residuals
+    ) -> MotionNoise | None:
+        """
+        Return the MotionNoise in a torque; None where the torque is filtered like the motion.
+
+        draft : (p,) of the parameters; residuals : by it
+        """
+        return None
+
+    def inherited(self, data: Any, base: BaseParameters, estimate: Estimate) -> np.ndarray | None:
+        """Return H (b, k) of ``inherited_errors``; None where the rows rest on no calibration."""
+        return None
 
 
 class UnfilteredTorque(NoisyMotion):
@@ -78,6 +75,17 @@ class UnfilteredTorque(NoisyMotion):
 
         values : (p,) of the parameters
         """
+
+    def torque_noise(
+        self, data: Any, base: BaseParameters, draft: np.ndarray, residuals: Residuals
+    ) -> MotionNoise | None:
+        """Return the MotionNoise in the torque; ``draft`` : (p,) of the parameters."""
+        return motion_noise(self._draws(data, base.parameters, draft), base, residuals)
+
+    def _draws(self, data, parameters, draft):
+        """Yield the draws of ``noise`` of all recordings of a Dataset."""
+        for robot, observation in zip(data.robots, data.observations):
+            yield from self.noise(observation, robot, parameters, draft)
 
 
 class Calibrated(NoisyMotion):
@@ -95,14 +103,26 @@ class Calibrated(NoisyMotion):
         Both together are zero.
         """
 
+    def inherited(self, data: Any, base: BaseParameters, estimate: Estimate) -> np.ndarray | None:
+        """Return H (b, k) of ``inherited_errors``; None where nothing has an error."""
+        return inherited_errors(data, base, estimate)
+
+
+def _estimated(data, problem):
+    """Return the Estimate that the options of a Dataset ask for, by its rows as they are."""
+    name = data.options.estimator
+    if name == 'instrumental':
+        return instrumental(problem, data.blocks, partial(_instruments, data))
+    return ESTIMATORS[name](problem)
+
 
 def _instruments(data, parameters):
     """Yield (block, block of the same samples whose motion is free of noise) of a Dataset."""
     for robot, observation in zip(data.robots, data.observations):
         # The cutoff is three times where the motion ends: a third of it leaves motion, no noise.
         followed = observation.low_passed(observation.summary.cutoff / 3.0)
-        for state, other in zip(observation.states(training=True), followed.states(training=True)):
+        for state, quiet in zip(observation.states(training=True), followed.states(training=True)):
             yield from zip(
                 data.method.regress(state, robot, parameters),
-                data.method.regress(other, robot, parameters),
+                data.method.regress(quiet, robot, parameters),
             )

@@ -44,13 +44,16 @@ class BodyState:
 
     def rows(self, chosen: slice | np.ndarray) -> 'BodyState':
         """Return the BodyState of the samples ``chosen`` by a slice or index array."""
+        velocity = None
+        if self.velocity is not None:
+            velocity = self.velocity[chosen]
         return BodyState(
             self.position[chosen],
             self.quaternion_xyzw[chosen],
             self.omega[chosen],
             self.alpha[chosen],
             self.acc[chosen],
-            None if self.velocity is None else self.velocity[chosen],
+            velocity,
         )
 
 
@@ -132,7 +135,9 @@ def state_of_imu(
     position, rotation : of the IMU in the body's frame ((3,) [m], (3, 3)).  The attitude is not
     known and not needed by equations in the body's frame, which stands for the world's.
     """
-    R = np.eye(3) if rotation is None else np.asarray(rotation)
+    R = np.eye(3)
+    if rotation is not None:
+        R = np.asarray(rotation)
     omega, alpha = smoothed_derivatives(omega @ R.T, kernel, period, 1)
     arm = np.asarray(position, dtype=float)
     acc = smooth(force @ R.T, kernel) - acceleration_at(omega, alpha, arm)

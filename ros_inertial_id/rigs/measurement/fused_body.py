@@ -36,14 +36,14 @@ class FusedBody:
 
         off : (19,) errors of the numbers of Fused under which the motion is wanted
         """
-        moves = [
-            d + (s @ off if np.ndim(off) else 0.0)
-            for d, s in zip(self.fused.deviation, self.fused.slope)
-        ]
-        return [
-            _filtered(moved(state, d, self.gravity), self.kernel, self.gravity)
-            for state, d in zip(self.nominal, moves)
-        ]
+        states = []
+        for state, deviation, slope in zip(self.nominal, self.fused.deviation, self.fused.slope):
+            if np.ndim(off):
+                deviation = deviation + slope @ off
+            states.append(
+                _filtered(moved(state, deviation, self.gravity), self.kernel, self.gravity)
+            )
+        return states
 
 
 def fuse_body(
@@ -93,7 +93,7 @@ def fuse_body(
 
 
 def _readings(nominal, arm, gravity, deviation):
-    """Return what an IMU at ``arm`` (3,) reads (N, 1, 6) when a body deviates (N, 18)."""
+    """Return readings (N, 1, 6) of an IMU at ``arm`` (3,) on a body that deviates (N, 18)."""
     state = moved(nominal, deviation, gravity)
     force = state.acc + acceleration_at(state.omega, state.alpha, arm)
     return np.hstack([state.omega, force])[:, None]

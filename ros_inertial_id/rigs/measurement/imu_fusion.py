@@ -32,11 +32,15 @@ from ...errors import RecordingError
 from ...measurement.recording import Recording
 
 INTENSITIES = np.geomspace(1e-5, 1.0, 6)  # [s] jerk noise per squared jerk, tried by likelihood
-TRIED = 300  # samples on which they are tried
-ROUNDS = 4  # of linearising at most ...
-SETTLED = 0.1  # ... until the mounting moves by less, in its standard deviations
-VAGUE = 10.0, 300.0, 1e4  # noises of a reading by which the first sample may deviate, /s, /s^2
-STEPS = 1e-5, 1e-4, 1.0  # of coordinates [rad, m], rates, accelerations (linear) for slopes
+INTENSITY_SAMPLES = 300  # on which they are tried
+LINEARISATIONS = 4  # of linearising at most ...
+MOUNTING_SETTLED = 0.1  # ... until the mounting moves by less, in its standard deviations
+VAGUE_START = (
+    10.0,
+    300.0,
+    1e4,
+)  # noises of a reading by which the first sample may deviate, /s, /s^2
+SLOPE_STEPS = 1e-5, 1e-4, 1.0  # of coordinates [rad, m], rates, accelerations (linear) for slopes
 STRAYED = 5.0  # rms of the six, in their standard deviations: it was mounted anew
 
 
@@ -107,38 +111,89 @@ def fuse(
 
     Raises RecordingError for an IMU mounted another way than described, or on another body.
     """
-    deviation = [np.zeros((len(x.t), 3 * x.off.shape[1])) for x in tracks]
-    expected = [x.inner(x.readings(d)) for x, d in zip(tracks, deviation)]
-    imus = tuple(
-        imu_on(
-            recording, source, [x.inner(x.t) for x in tracks], [y[:, i] for y in expected], limit
-        )
-        for i, source in enumerate(sources)
-    )
-    root, intensity = block_diag(*(imu.root for imu in imus)), None
-    mounting, unit = np.zeros((len(imus), NUMBERS)), np.full(len(root), np.inf)
-    for _ in range(ROUNDS):
-        readings = [_linearised(x, imus, d, mounting, root) for x, d in zip(tracks, deviation)]
-        if intensity is None:
-            intensity = max(
-                INTENSITIES,
-                key=lambda i: _smoothed(tracks[0], readings[0].first(TRIED), i).log_likelihood(),
-            )
-        found = [_smoothed(x, r, intensity) for x, r in zip(tracks, readings)]
-        P = np.linalg.inv(sum(x.information for x in found) + np.eye(len(root)))
-        before, unit = unit, P @ sum(x.pull for x in found)
-        mounting = (root @ unit).reshape(mounting.shape)
-        deviation = [x.x + x.slope @ unit for x in found]
-        if (np.abs(unit - before) < SETTLED * np.sqrt(np.diag(P))).all():
+    imus = _first_look(recording, sources, tracks, limit)
+    fit = _Linearised(tracks, imus)
+    for _ in range(LINEARISATIONS):
+        if fit.step():
             break
-    own, shared = P, np.zeros((len(root), 0))
-    for i, (imu, source) in enumerate(zip(imus, sources)):
-        if source.covariance is not None:
+    remaining, shared = fit.errors(sources)
+    return Fused(imus, fit.deviation, fit.slope, fit.mounting, root_of(remaining), shared)
+
+
+def _first_look(recording, sources, tracks, limit):
+    """Return the Imu of every source, as it should read what others than IMUs measured."""
+    expected = []
+    for track in tracks:
+        nominal = np.zeros((len(track.t), 3 * track.off.shape[1]))
+        expected.append(track.inner(track.readings(nominal)))
+    times = [track.inner(track.t) for track in tracks]
+    imus = []
+    for i, source in enumerate(sources):
+        imus.append(imu_on(recording, source, times, [y[:, i] for y in expected], limit))
+    return tuple(imus)
+
+
+class _Linearised:
+    """
+    Deviations of all tracks and the mounting of their IMUs, better after every ``step``.
+
+    numbers : (p,) of the mounting, of unit variance before data; covariance : (p, p) of them
+    mounting : (n, 19), what ``root`` (p, p) makes of the numbers
+    deviation, slope : as those of Fused
+    """
+
+    def __init__(self, tracks, imus):
+        self.tracks, self.imus = tracks, imus
+        self.root = block_diag(*(imu.root for imu in imus))
+        self.numbers = np.full(len(self.root), np.inf)
+        self.covariance = np.eye(len(self.root))
+        self.mounting = np.zeros((len(imus), NUMBERS))
+        self.deviation = [np.zeros((len(x.t), 3 * x.off.shape[1])) for x in tracks]
+        self.slope = []
+        self._intensity = None  # of the jerk noise, chosen in the first step
+
+    def step(self):
+        """Linearise at the last estimate and smooth; return whether the mounting has settled."""
+        readings = [
+            _linearised(track, self.imus, deviation, self.mounting, self.root)
+            for track, deviation in zip(self.tracks, self.deviation)
+        ]
+        if self._intensity is None:
+            self._intensity = _likeliest(self.tracks[0], readings[0].first(INTENSITY_SAMPLES))
+        smooth = [_smoothed(x, r, self._intensity) for x, r in zip(self.tracks, readings)]
+        information = sum(x.information for x in smooth) + np.eye(len(self.root))
+        before = self.numbers
+        self.covariance = np.linalg.inv(information)
+        self.numbers = self.covariance @ sum(x.pull for x in smooth)
+        self.mounting = (self.root @ self.numbers).reshape(self.mounting.shape)
+        self.slope = [x.slope for x in smooth]
+        self.deviation = [x.x + x.slope @ self.numbers for x in smooth]
+        moved = np.abs(self.numbers - before)
+        return (moved < MOUNTING_SETTLED * np.sqrt(np.diag(self.covariance))).all()
+
+    def errors(self, sources):
+        """
+        Return the covariance (p, p) of this recording alone, and the slope (p, 6 c) by extrinsics.
+
+        sources : BodySources, of which c have a covariance from calibration
+        RecordingError for an IMU that was moved since.
+        """
+        P = self.covariance
+        remaining, shared = P, np.zeros((len(P), 0))
+        for i, (imu, source) in enumerate(zip(self.imus, sources)):
+            if source.covariance is None:
+                continue
             known = NUMBERS * i + EXTRINSICS
-            _check_extrinsics(imu.topic, mounting[i], unit[known], P[np.ix_(known, known)])
-            shared = np.hstack([shared, P[:, known] @ np.linalg.inv(root[np.ix_(known, known)])])
-            own = own - P[:, known] @ P[known]
-    return Fused(imus, deviation, [x.slope for x in found], mounting, root_of(own), shared)
+            block = np.ix_(known, known)
+            _check_extrinsics(imu.topic, self.mounting[i], self.numbers[known], P[block])
+            shared = np.hstack([shared, P[:, known] @ np.linalg.inv(self.root[block])])
+            remaining = remaining - P[:, known] @ P[known]
+        return remaining, shared
+
+
+def _likeliest(track, readings):
+    """Return the intensity of jerk noise [s] under which Readings of a Track are likeliest."""
+    return max(INTENSITIES, key=lambda i: _smoothed(track, readings, i).log_likelihood())
 
 
 def _linearised(track, imus, deviation, mounting, root):
@@ -173,7 +228,7 @@ def _linearised(track, imus, deviation, mounting, root):
 
 def _with_slope(readings, deviation):
     """Return readings (N, n, 6) at a ``deviation`` (N, 3 k), and their change with it."""
-    steps = np.repeat(STEPS, deviation.shape[1] // 3)
+    steps = np.repeat(SLOPE_STEPS, deviation.shape[1] // 3)
     base = readings(deviation)
     return base, np.stack(
         [(readings(deviation + step) - base) / step.sum() for step in np.diag(steps)], axis=-1
@@ -183,7 +238,7 @@ def _with_slope(readings, deviation):
 def _smoothed(track, readings, intensity):
     """Return the Smoothed deviations of a Track for jerk noise of an ``intensity``."""
     jerk = (np.gradient(track.acceleration, track.period, axis=0) ** 2).mean(0)
-    start = np.outer(VAGUE, np.sqrt(np.nanmedian(track.variance, axis=0))).ravel()
+    start = np.outer(VAGUE_START, np.sqrt(np.nanmedian(track.variance, axis=0))).ravel()
     # Of the deviation, not of the motion: to take a swing for a random walk shrinks it, and the
     # mounting makes up for that.
     return smoothed(*steady_jerk(track.period, intensity * jerk), readings, np.diag(start**2))

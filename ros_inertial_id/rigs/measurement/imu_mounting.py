@@ -22,10 +22,10 @@ from ...errors import RecordingError
 from ...measurement import signals
 from ...measurement.recording import Recording
 
-TURNED = np.radians(15.0)  # a mounting further off than that is a mistake
+MOUNTED_OTHERWISE = np.radians(15.0)  # a mounting further off than that is a mistake
 MENDED = 0.7  # share of the misfit that another mounting must leave at most
 STRANGE = 0.5  # share of the turning that an IMU on this body cannot miss
-FEWEST = 10  # readings while the motion is seen
+FEWEST_READINGS = 10  # readings while the motion is seen
 ROTATION, GYRO, FORCE, SHIFT = slice(0, 3), slice(3, 6), slice(6, 9), slice(9, 12)
 SCALE, LATE = slice(12, 18), 18
 NUMBERS = 19
@@ -56,7 +56,7 @@ class Imu:
     root: np.ndarray
 
     def note(self, mounting: np.ndarray) -> dict[str, Any]:
-        """Return what a report says of it with the ``mounting`` (19,) that was found."""
+        """Return numbers for a report, with the ``mounting`` (19,) that was found."""
         turned = Rotation.from_rotvec(mounting[ROTATION]).as_matrix() @ self.rotation
         return {
             'topic': self.topic,
@@ -89,7 +89,9 @@ def imu_on(
     Raises RecordingError for an IMU that is mounted another way, or on another body.
     """
     imu = read_imu(recording, source, recording.origin_ns())
-    rotation = np.eye(3) if source.rotation is None else np.asarray(source.rotation)
+    rotation = np.eye(3)
+    if source.rotation is not None:
+        rotation = np.asarray(source.rotation)
     values = np.hstack([imu.values[:, :3] @ rotation.T, imu.values[:, 3:] @ rotation.T])
     late = 0.0
     if limit:  # of a wrong mounting the speed of turning is right
@@ -100,7 +102,7 @@ def imu_on(
     t = imu.t - late
     seen = [(t >= x[0]) & (t <= x[-1]) for x in times]
     read = np.concatenate([values[x] for x in seen])
-    if len(read) < FEWEST:
+    if len(read) < FEWEST_READINGS:
         raise RecordingError(
             f'the IMU {imu.topic} says nothing while the body is seen',
             do='record both, stamped with one clock',
@@ -135,7 +137,7 @@ def as_mounted(
     predicted: np.ndarray, mounting: np.ndarray, period: float, kernel: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
-    Return what an IMU reads (N, 6) that is mounted otherwise, and how readings change.
+    Return readings (N, 6) of an IMU that is mounted otherwise, and two slopes of them.
 
     predicted : (N, 6) readings as described; mounting : (19,); period : [s]
     kernel : (2 h + 1,) low-pass of the motion, beyond which a change of readings is noise
@@ -175,12 +177,12 @@ def _check_mounting(topic, predicted, measured, rotation):
     weight = np.repeat([1.0 / (x.std() + 1e-9) for x in np.split(predicted, 2, axis=1)], 3)
     ours, theirs = ((x * weight).reshape(-1, 3) for x in (measured, predicted))
     turn, _ = Rotation.align_vectors(theirs, ours)
-    left, before = (np.linalg.norm(theirs - x) for x in (turn.apply(ours), ours))
-    if turn.magnitude() > TURNED and left < MENDED * before:
+    after, before = (np.linalg.norm(theirs - x) for x in (turn.apply(ours), ours))
+    if turn.magnitude() > MOUNTED_OTHERWISE and after < MENDED * before:
         rpy = (turn * Rotation.from_matrix(rotation)).as_euler('xyz')
         raise RecordingError(
             f'the IMU {topic} is mounted another way than described',
-            expected=f'at most {np.degrees(TURNED):.0f} degrees off',
+            expected=f'at most {np.degrees(MOUNTED_OTHERWISE):.0f} degrees off',
             found=f'{np.degrees(turn.magnitude()):.0f} degrees off',
             do='set imu_rpy: [{:.2f}, {:.2f}, {:.2f}], about; in a URDF turn its link by '
             'that'.format(*rpy),

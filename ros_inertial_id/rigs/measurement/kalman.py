@@ -147,7 +147,7 @@ def at_times(times: np.ndarray, t: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def _information(readings):
     """
-    Return what every sample says of the states, and the readings' own part of the likelihood.
+    Return each sample's information of the states, and the readings' part of the likelihood.
 
     A (N, s, s), b (N, s, 1 + p) of residual and constants, their weighted squares
     (1 + p, 1 + p), log-likelihood of the weights alone

@@ -21,10 +21,12 @@ from .body_state import white_variance
 from ...errors import RecordingError
 
 FLAT = 1e-3  # [m]: second singular value of the markers seen, below which they are on a line
-WRONG = 5.0  # a sample whose residual is so many times the usual one is no rigid registration
+NOT_RIGID = 5.0  # a sample whose residual is so many times the usual one is no rigid registration
 ASIDE = 1e-3, 3.0  # [m] and standard deviations of a reading: a marker sits elsewhere
-ENOUGH = 50  # frames that show all markers, to say so
-MENDED = 1.0 / 3.0  # an exchange that leaves less than this share of the residual explains it
+COMPLETE_FRAMES = 50  # frames that show all markers, to say so
+EXCHANGE_MENDS = (
+    1.0 / 3.0
+)  # an exchange that leaves less than this share of the residual explains it
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,9 @@ def register_cluster(
         )
     rotation, position, residual = _register(markers, layout)
     error = _rms(residual)
-    usual = np.nanmedian(error) if np.isfinite(error).any() else np.nan
+    usual = np.nan
+    if np.isfinite(error).any():
+        usual = np.nanmedian(error)
     best, pair = _best_exchange(markers, layout, error)
     if pair is not None:
         names = f'{labels[pair[0]]} and {labels[pair[1]]}'
@@ -79,7 +83,7 @@ def register_cluster(
             do='correct the layout or the labels of the camera system',
         )
     quaternion = np.full((len(position), 4), np.nan)
-    position[error > max(WRONG * usual, 1e-6)] = np.nan
+    position[error > max(NOT_RIGID * usual, 1e-6)] = np.nan
     good = np.isfinite(position).all(1)
     if good.any():
         quaternion[good] = Rotation.from_matrix(rotation[good]).as_quat()
@@ -131,28 +135,29 @@ def _best_exchange(markers, layout, error):
         order[list(pair)] = pair[::-1]
         after[pair] = np.nanmedian(_rms(_register(markers[some][:, order], layout)[2]))
     best, usual = min(after, key=after.__getitem__), np.median(error[some])
-    mended = usual > 1e-6 and after[best] < MENDED * usual
-    return after[best], best if mended else None
+    if usual > 1e-6 and after[best] < EXCHANGE_MENDS * usual:
+        return after[best], best
+    return after[best], None
 
 
 def off_layout(
-    markers: np.ndarray, layout: np.ndarray, labels: Sequence[str], found: Registration
+    markers: np.ndarray, layout: np.ndarray, labels: Sequence[str], poses: Registration
 ) -> dict[str, list[float]]:
     """
     Return {label: [x, y, z]} of markers that sit elsewhere beyond doubt, from their place [m].
 
-    markers : (N, k, 3) [m]; found : their Registration onto the layout (k, 3)
+    markers : (N, k, 3) [m]; poses : their Registration onto the layout (k, 3)
     """
-    good = np.isfinite(found.position).all(1) & np.isfinite(markers).all((1, 2))
-    if good.sum() < ENOUGH:
+    good = np.isfinite(poses.position).all(1) & np.isfinite(markers).all((1, 2))
+    if good.sum() < COMPLETE_FRAMES:
         return {}
     noise = float(np.sqrt(np.mean(white_variance(markers[good].reshape(good.sum(), -1)))))
     aside = (
         _shown_layout(
             markers[good],
             layout,
-            found.position[good],
-            Rotation.from_quat(found.quaternion_xyzw[good]),
+            poses.position[good],
+            Rotation.from_quat(poses.quaternion_xyzw[good]),
         )
         - layout
     )

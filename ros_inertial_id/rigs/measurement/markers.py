@@ -22,8 +22,8 @@ from ...errors import ConfigError, RecordingError
 from ...measurement.recording import Recording
 
 LINE = re.compile(r'^(\S+?)(?:\[([^\]]+)\])?\s+(\S+)(?:\s+(pose|position))?$')
-SHARED = 0.5  # of its stamps: a topic that has so many of another's shows the same frames
-GAP = 1.6  # periods: between samples further apart nothing is interpolated
+SHARED_STAMPS = 0.5  # of its stamps: a topic that has so many of another's shows the same frames
+INTERPOLATED_GAP = 1.6  # periods: between samples further apart nothing is interpolated
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,10 @@ class Marker:
 
     def rows(self, chosen: np.ndarray) -> 'Marker':
         """Return its samples that an index or mask (n,) chooses."""
-        return replace(
-            self,
-            t=self.t[chosen],
-            position=self.position[chosen],
-            rotation=None if self.rotation is None else self.rotation[chosen],
-        )
+        rows = replace(self, t=self.t[chosen], position=self.position[chosen])
+        if self.rotation is None:
+            return rows
+        return replace(rows, rotation=self.rotation[chosen])
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ def read_markers(recording: Recording, lines: Sequence[str]) -> list[Marker]:
                 found=repr(line),
                 exists=('TOPIC LINK', 'TOPIC[LABEL] LINK', 'TOPIC LINK pose'),
             )
-        topic, label, link, what = match.groups()
+        topic, label, link, what = match.groups(default='')
         channel = channel_of(recording, topic)
         t = (channel.stamp_ns - origin) * 1e-9
         position, rotation = _series(channel, label, what == 'pose')
@@ -101,7 +99,9 @@ def read_markers(recording: Recording, lines: Sequence[str]) -> list[Marker]:
         if not good.any():
             raise RecordingError(f'marker {line!r} was never seen')
         order = np.flatnonzero(good)[np.argsort(t[good], kind='stable')]
-        name = topic if label is None else f'{topic}[{label}]'
+        name = topic
+        if label:
+            name = f'{topic}[{label}]'
         out.append(Marker(name, link, t, position, rotation).rows(order))
     return out
 
@@ -110,7 +110,7 @@ def _series(channel, label, pose):
     """Return position (n, 3) and rotation (n, 3, 3) or None of one marker of a channel."""
     if 'position' not in channel.fields:
         raise RecordingError(f'{channel.topic} carries no positions', found=channel.type)
-    position = one_of(channel, label or '', channel.fields['position'])
+    position = one_of(channel, label, channel.fields['position'])
     if not pose:
         return position, None
     if 'orientation_xyzw' not in channel.fields:
@@ -119,7 +119,7 @@ def _series(channel, label, pose):
             found=channel.type,
             do='leave out "pose" in markers:',
         )
-    quaternion = one_of(channel, label or '', channel.fields['orientation_xyzw'])
+    quaternion = one_of(channel, label, channel.fields['orientation_xyzw'])
     seen = np.isfinite(quaternion).all(1) & (np.linalg.norm(quaternion, axis=1) > 0.5)
     rotation = np.full((len(position), 3, 3), np.nan)
     rotation[seen] = Rotation.from_quat(quaternion[seen]).as_matrix()
@@ -133,19 +133,20 @@ def common_frames(markers: Sequence[Marker]) -> Frames:
     Topics that share its stamps show the same frames.  Others, of detectors that stamp by
     themselves, are interpolated: their clocks are trusted.
     """
-    stamps = {
-        m.topic: np.unique(np.concatenate([n.t for n in markers if n.topic == m.topic]))
-        for m in markers
-    }
+    stamps = _stamps(markers)
     fastest = max(stamps.values(), key=len)
     if len(fastest) < 3:
         raise RecordingError('the markers were hardly seen', found=f'{len(fastest)} times')
-    shared = [t for t in stamps.values() if np.isin(t, fastest).mean() > SHARED]
-    t = np.unique(np.concatenate(shared))
+    same_frames = {
+        topic: times
+        for topic, times in stamps.items()
+        if np.isin(times, fastest).mean() > SHARED_STAMPS
+    }
+    t = np.unique(np.concatenate(list(same_frames.values())))
     position = np.full((len(t), len(markers), 3), np.nan)
     turned = np.full((len(t), len(markers), 3, 3), np.nan)
     for k, marker in enumerate(markers):
-        if not np.isin(stamps[marker.topic], fastest).mean() > SHARED:
+        if marker.topic not in same_frames:
             marker = _at(marker, t)
         frame = np.searchsorted(t, marker.t)
         position[frame, k] = marker.position
@@ -161,6 +162,14 @@ def common_frames(markers: Sequence[Marker]) -> Frames:
     )
 
 
+def _stamps(markers):
+    """Return topic -> stamps (n,) [s] of all its markers, each once, in order of time."""
+    times: dict[str, list[np.ndarray]] = {}
+    for marker in markers:
+        times.setdefault(marker.topic, []).append(marker.t)
+    return {topic: np.unique(np.concatenate(parts)) for topic, parts in times.items()}
+
+
 def _at(marker, t):
     """
     Return a Marker at those times of the faster t (M,) that lie next to its samples.
@@ -173,11 +182,19 @@ def _at(marker, t):
     after = np.clip(np.searchsorted(marker.t, t), 1, len(steps))
     ahead, behind = marker.t[after] - t, t - marker.t[after - 1]
     near = np.minimum(np.abs(ahead), np.abs(behind)) <= 0.501 * np.median(np.diff(t))
-    kept = near & (ahead >= 0) & (behind >= 0) & (steps[after - 1] < GAP * np.median(steps))
+    beside = (
+        near
+        & (ahead >= 0)
+        & (behind >= 0)
+        & (steps[after - 1] < INTERPOLATED_GAP * np.median(steps))
+    )
     rotation = marker.rotation
     if rotation is not None:
-        turned = on_clock(marker.t, rotation.reshape(-1, 9), t[kept])
+        turned = on_clock(marker.t, rotation.reshape(-1, 9), t[beside])
         rotation = Rotation.from_matrix(turned.reshape(-1, 3, 3)).as_matrix()  # orthogonal again
     return replace(
-        marker, t=t[kept], position=on_clock(marker.t, marker.position, t[kept]), rotation=rotation
+        marker,
+        t=t[beside],
+        position=on_clock(marker.t, marker.position, t[beside]),
+        rotation=rotation,
     )

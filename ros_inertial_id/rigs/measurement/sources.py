@@ -1,7 +1,7 @@
 """From topics to the motion of bodies: poses, marker clusters, IMUs and wrenches on one clock."""
 
 from dataclasses import dataclass, field, replace
-from typing import Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 
@@ -11,7 +11,9 @@ from ...errors import RecordingError
 from ...measurement import signals
 from ...measurement.recording import Channel, Recording
 
-GUESSED = 2.0  # periods of the cutoff at both ends of a stretch in which a guess counts most
+GUESSED_PERIODS = (
+    2.0  # periods of the cutoff at both ends of a stretch in which a guess counts most
+)
 SPARED = 0.05  # share of a stretch that may be left out beyond that
 WRENCHES = ('geometry_msgs/msg/WrenchStamped', 'geometry_msgs/msg/Wrench')
 
@@ -57,21 +59,28 @@ def channel_of(recording: Recording, topic: str, types: Sequence[str] = ()) -> C
     Raises RecordingError when there is no such topic, or not one alone of these types.
     """
     if topic:
-        for name, channel in recording.channels.items():
-            if name.lstrip('/') == topic.lstrip('/'):
-                return channel
+        return _named_channel(recording, topic)
+    candidates: list[Channel] = []
+    for kind in types:
+        candidates += recording.of_type(kind).values()
+    if len(candidates) != 1:
         raise RecordingError(
-            f'topic {topic} is not in the recording', exists=tuple(recording.channels)
-        )
-    found = [c for kind in types for c in recording.of_type(kind).values()]
-    if len(found) != 1:
-        raise RecordingError(
-            f'{len(found)} topics of type {" or ".join(types)}',
+            f'{len(candidates)} topics of type {" or ".join(types)}',
             expected='one',
-            exists=[c.topic for c in found] or tuple(recording.channels),
+            exists=[c.topic for c in candidates] or tuple(recording.channels),
             do='name the topic',
         )
-    return found[0]
+    return candidates[0]
+
+
+def _named_channel(recording, topic):
+    """Return the Channel of a topic, with or without its slash."""
+    for name, channel in recording.channels.items():
+        if name.lstrip('/') == topic.lstrip('/'):
+            return channel
+    raise RecordingError(
+        f'topic {topic} is not in the recording', exists=tuple(recording.channels)
+    )
 
 
 def one_of(channel: Channel, label: str, values: np.ndarray) -> np.ndarray:
@@ -83,18 +92,19 @@ def one_of(channel: Channel, label: str, values: np.ndarray) -> np.ndarray:
     if values.ndim == 2:
         return values
     count = values.shape[1]
-    if not label and count == 1:
-        return values[:, 0]
-    if label in channel.names:
-        return values[:, channel.names.index(label)]
-    if label.isdigit() and int(label) < count:
-        return values[:, int(label)]
-    raise RecordingError(
-        f'{channel.topic} holds many markers',
-        found=f'label {label!r}',
-        exists=channel.names or tuple(str(k) for k in range(count)),
-        do='name one: label: beside pose:, or TOPIC[LABEL] LINK in markers:',
-    )
+    indices = tuple(str(k) for k in range(count))
+    column = {name: k for k, name in enumerate(indices)}
+    column.update({name: k for k, name in enumerate(channel.names)})
+    if count == 1:
+        column.setdefault('', 0)
+    if label not in column:
+        raise RecordingError(
+            f'{channel.topic} holds many markers',
+            found=f'label {label!r}',
+            exists=channel.names or indices,
+            do='name one: label: beside pose:, or TOPIC[LABEL] LINK in markers:',
+        )
+    return values[:, column[label]]
 
 
 def read_pose(recording: Recording, source: BodySource, origin_ns: int) -> Series:
@@ -106,16 +116,14 @@ def read_pose(recording: Recording, source: BodySource, origin_ns: int) -> Serie
     channel = channel_of(recording, source.topic)
     if source.kind == 'markers':
         return _registered(channel, source, origin_ns)
-    if 'orientation_xyzw' not in channel.fields or 'position' not in channel.fields:
+    if not {'orientation_xyzw', 'position'} <= set(channel.fields):
         raise RecordingError(
             f'{channel.topic} holds no poses',
             found=channel.type,
             expected='PoseStamped, PoseArray, TransformStamped or tf',
         )
-    position, quaternion = (
-        one_of(channel, source.label, channel.fields[name])
-        for name in ('position', 'orientation_xyzw')
-    )
+    position = one_of(channel, source.label, channel.fields['position'])
+    quaternion = one_of(channel, source.label, channel.fields['orientation_xyzw'])
     quaternion = continuous(quaternion, channel.topic)
     return _series(channel, origin_ns, np.concatenate([position, quaternion], axis=1), {})
 
@@ -160,40 +168,54 @@ def common_clock(series: Sequence[Series], origin_ns: int) -> signals.Clock:
         signals.uniform_clock(np.round(s.t * 1e9).astype(np.int64) + origin_ns, origin_ns, s.topic)
         for s in series
     ]
-    period = clocks[0].period
-    stretches = [(start, start + (count - 1) * period) for start, count in clocks[0].segments]
+    first = clocks[0]
+    stretches = _ends(first)
     for clock in clocks[1:]:
-        other = [(start, start + (count - 1) * clock.period) for start, count in clock.segments]
-        stretches = [
-            (max(a, c), min(b, d)) for a, b in stretches for c, d in other if min(b, d) > max(a, c)
-        ]
+        stretches = _in_both(stretches, _ends(clock))
     if not stretches:
         raise RecordingError(
             f'{series[0].topic} and {", ".join(s.topic for s in series[1:])} '
             'have no time in common',
             do='stamp them with the same clock',
         )
-    segments = tuple((a, int((b - a) / period + 1e-6) + 1) for a, b in stretches)
-    first = clocks[0]
+    segments = tuple(
+        (start, int((end - start) / first.period + 1e-6) + 1) for start, end in stretches
+    )
     return signals.Clock(
-        period, origin_ns, segments, first.samples, first.missing, len(segments) - 1
+        first.period, origin_ns, segments, first.samples, first.missing, len(segments) - 1
     )
 
 
+def _ends(clock):
+    """Return [(start, end), ...] [s] of the stretches of a clock."""
+    return [(start, start + (count - 1) * clock.period) for start, count in clock.segments]
+
+
+def _in_both(stretches, others):
+    """Return [(start, end), ...] [s] of what lies in ``stretches`` and in ``others``."""
+    out = []
+    for start, end in stretches:
+        for other_start, other_end in others:
+            both = max(start, other_start), min(end, other_end)
+            if both[1] > both[0]:
+                out.append(both)
+    return out
+
+
 def half_width(kernel: np.ndarray) -> int:
-    """Return how far smoothed_derivatives with a low-pass ``kernel`` reaches [samples]."""
+    """Return the reach [samples] of smoothed_derivatives with a low-pass ``kernel``."""
     return len(kernel) // 2 + 2 * signals.STENCIL
 
 
 def guessed(clock: signals.Clock, kernel: np.ndarray, period: float) -> float:
     """
-    Return how long [s] what a low-pass ``kernel`` guesses beyond an end of a stretch counts in it.
+    Return the time [s] at an end of a stretch in which what a ``kernel`` guesses counts.
 
     clock : of the motion; period : [s] of the cutoff.  A tenth of the guess is left after one
     period, a hundredth after two; the rest of it where stretches are long enough to spare that.
     """
     longest = max(count for _, count in clock.segments) * clock.period
-    return max(GUESSED * period, min(0.5 * len(kernel) * clock.period, SPARED * longest))
+    return max(GUESSED_PERIODS * period, min(0.5 * len(kernel) * clock.period, SPARED * longest))
 
 
 def noise_again(
@@ -210,19 +232,19 @@ def noise_again(
 
 def on_stretches(series: Sequence[Series], clock: signals.Clock) -> list[np.ndarray]:
     """Return the values (N, k) of all ``series`` side by side, on each stretch of a clock."""
-    return [
-        np.concatenate(
-            [on_clock(s.t, s.values, start + np.arange(count) * clock.period) for s in series],
-            axis=1,
-        )
-        for start, count in clock.segments
-    ]
+    out = []
+    for start, count in clock.segments:
+        t = start + np.arange(count) * clock.period
+        out.append(np.concatenate([on_clock(s.t, s.values, t) for s in series], axis=1))
+    return out
 
 
 def gaps_between(clock: signals.Clock) -> list[list[float]]:
     """Return [[from, to], ...] [s] between stretches of ``clock``: where something was lost."""
-    ends = [start + (count - 1) * clock.period for start, count in clock.segments]
-    return [[round(a, 3), round(start, 3)] for a, (start, _) in zip(ends, clock.segments[1:])]
+    stretches = _ends(clock)
+    return [
+        [round(end, 3), round(start, 3)] for (_, end), (start, _) in zip(stretches, stretches[1:])
+    ]
 
 
 def _registered(channel, source, origin_ns):
@@ -233,19 +255,19 @@ def _registered(channel, source, origin_ns):
         [one_of(channel, label, channel.fields['position']) for label in labels], axis=1
     )
     layout = np.array([source.layout[label] for label in labels], dtype=float)
-    found = register_cluster(markers, layout, labels, channel.topic)
+    poses = register_cluster(markers, layout, labels, channel.topic)
     t = (channel.stamp_ns - origin_ns) * 1e-9
-    seen = np.isfinite(markers).all(-1)
-    off = off_layout(markers, layout, labels, found)
-    note = {
-        **({'layout_off': off} if off else {}),
-        'markers_rms': dict(zip(labels, found.rms().tolist())),
-        'markers_missing': {
-            label: _absence(t, gone) for label, gone in zip(labels, ~seen.T) if gone.any()
-        },
+    gone = ~np.isfinite(markers).all(-1)
+    note: dict[str, Any] = {}
+    off = off_layout(markers, layout, labels, poses)
+    if off:
+        note['layout_off'] = off
+    note['markers_rms'] = dict(zip(labels, poses.rms().tolist()))
+    note['markers_missing'] = {
+        label: _absence(t, of_label) for label, of_label in zip(labels, gone.T) if of_label.any()
     }
-    values = np.concatenate([found.position, found.quaternion_xyzw], axis=1)
-    values[:, 3:] = continuous(values[:, 3:], channel.topic)
+    quaternion = continuous(poses.quaternion_xyzw, channel.topic)
+    values = np.concatenate([poses.position, quaternion], axis=1)
     return _series(channel, origin_ns, values, note)
 
 

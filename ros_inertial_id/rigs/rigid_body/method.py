@@ -17,9 +17,9 @@ from .payload_link import urdf_with_payload
 from .rig import body_rig, BodyRig, PAYLOAD, payload_rig
 from ..bodies.method import BodiesMethod, BodiesOptions, dense_rows, Hypothesis
 from ..bodies.observation import BodiesObservation, BodiesState
-from ..dynamics.rigid_bodies import AXES, composite_rows, own_rows, ROW_UNITS
+from ..dynamics.rigid_bodies import AXES, composite_rows, own_rows, ROW_UNITS, wrench_groups
 from ...dynamics.inertial_parameters import Parameter, ten_of_body
-from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
+from ...dynamics.regressor import BLOCK, RegressorBlock
 from ...errors import ConfigError
 from ...measurement.recording import Recording
 from ...measurement.summary import Summary
@@ -27,8 +27,8 @@ from ...methods.capabilities import Live
 from ...options import option, topic_option
 
 BIAS_SCALE, BIAS_PRIOR_SD = (1.0,) * 3 + (0.1,) * 3, (200.0,) * 3 + (20.0,) * 3  # [N], [N m]
-LATE = 2e-4  # [s] by which a wrench may be late
-TILT = 2e-3  # [rad] by which gravity may be off what is described
+UNNOTICED_LATENESS = 2e-4  # [s] by which a wrench may be late
+UNNOTICED_TILT = 2e-3  # [rad] by which gravity may be off what is described
 PRINCIPAL = ('mx', 'my', 'mz', 'Ixx', 'Iyy', 'Izz')
 
 
@@ -101,38 +101,15 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
     def parameters(self, robot: BodyRig, options: RigidBodyOptions) -> tuple[Parameter, ...]:
         """Return the Parameters of all columns: those of every body, then six per sensor."""
         out = []
-        m, r = options.mass, options.size
+        largest = options.mass, options.size
         for k, link in enumerate(robot.link_names):
             if options.unknowns == 'principal':
-                out += [
-                    Parameter(
-                        f'{s}{k + 1}',
-                        'kg' if s[0] == 'm' else 'kg m^2',
-                        1.0 if s[0] == 'm' else 0.01,
-                        0.0,
-                        m if s[0] == 'm' else m * r**2,
-                        link,
-                    )
-                    for s in PRINCIPAL
-                ]
-                continue
-            out += ten_of_body(k + 1, link, robot.inertias[k], (m, r))
+                out += _principal(k + 1, link, largest)
+            else:
+                out += ten_of_body(k + 1, link, robot.inertias[k], largest)
         if options.sensor_bias:
-            for k, wrench in enumerate(robot.wrenches):
-                out += [
-                    Parameter(
-                        f'bias_{axis}{k + 1}',
-                        unit,
-                        scale,
-                        0.0,
-                        prior_sd,
-                        wrench.topic or 'sensor',
-                        'sensor_bias',
-                    )
-                    for axis, unit, scale, prior_sd in zip(
-                        AXES, ROW_UNITS, BIAS_SCALE, BIAS_PRIOR_SD
-                    )
-                ]
+            for number, wrench in enumerate(robot.wrenches, 1):
+                out += _biases(number, wrench.topic or 'sensor')
         return tuple(out)
 
     def observed(
@@ -155,10 +132,8 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
         """
         if robot.arm is None:
             return super().description_with(links, robot, options, summary)
-        frame = (
-            options.get('wrench_frame')
-            or summary.details['sources'][summary.details['wrench_topics'][0]]['frame_id']
-        )
+        topic = summary.details['wrench_topics'][0]
+        frame = options.get('wrench_frame') or summary.details['sources'][topic]['frame_id']
         return urdf_with_payload(robot.urdf, frame, links[PAYLOAD])
 
     def heaviest(self, options: RigidBodyOptions) -> float:
@@ -171,44 +146,44 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
             Hypothesis(
                 'wrench late',
                 _slope,
-                np.array([LATE]),
+                np.array([UNNOTICED_LATENESS]),
                 _late_words,
                 'stamp both by one clock, or shift the stamps of the wrench',
             )
         ]
-        if not any(s and s.kind == 'imu' for s in robot.sources):
-            g = np.asarray(robot.gravity_base)
-            across = null_space(g[None])  # (3, 2)
-            parameters = self.parameters(robot, options)
-
-            def rows(state):
-                return dense_rows(list(self.regress(state, robot, parameters)), len(parameters))[0]
-
-            def tilted(state, y, values):
-                W = rows(state)
-                return np.stack(
-                    [(rows(_accelerated(state, e)) - W) @ values for e in across.T], axis=2
-                )
-
-            def words(numbers, errors, sure):
-                found = g + across @ numbers
-                angle = np.degrees(np.arctan2(np.linalg.norm(numbers), np.linalg.norm(g)))
-                listed = ' '.join(f'{x:.2f}' for x in found / np.linalg.norm(found) * 9.81)
-                return (
-                    f'gravity is {angle:.1f} degrees off what is described: the wrenches '
-                    f'show gravity {listed}'
-                )
-
-            out.append(
-                Hypothesis(
-                    'gravity tilted',
-                    tilted,
-                    np.full(2, TILT * np.linalg.norm(g)),
-                    words,
-                    'give this mounting:',
-                )
-            )
+        if robot.shows_attitude:
+            out.append(self._gravity_tilted(robot, self.parameters(robot, options)))
         return out
+
+    def _gravity_tilted(self, robot, parameters):
+        """Return the Hypothesis that gravity points elsewhere than described."""
+        g = np.asarray(robot.gravity_base)
+        across = null_space(g[None])  # (3, 2)
+
+        def rows(state):
+            return dense_rows(list(self.regress(state, robot, parameters)), len(parameters))[0]
+
+        def columns(state, y, values):
+            W = rows(state)
+            changes = [(rows(_accelerated(state, e)) - W) @ values for e in across.T]
+            return np.stack(changes, axis=2)
+
+        def words(numbers, errors, sure):
+            shown = g + across @ numbers
+            angle = np.degrees(np.arctan2(np.linalg.norm(numbers), np.linalg.norm(g)))
+            listed = ' '.join(f'{x:.2f}' for x in shown / np.linalg.norm(shown) * 9.81)
+            return (
+                f'gravity is {angle:.1f} degrees off what is described: the wrenches '
+                f'show gravity {listed}'
+            )
+
+        return Hypothesis(
+            'gravity tilted',
+            columns,
+            np.full(2, UNNOTICED_TILT * np.linalg.norm(g)),
+            words,
+            'give this mounting:',
+        )
 
     def regress(
         self,
@@ -235,8 +210,28 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
         return LiveWrench(robot, options, lag, summary)
 
 
+def _principal(number, link, largest):
+    """Return the six Parameters of a body with its frame at the centre of mass along its axes."""
+    mass, size = largest
+    kinds = {'m': ('kg', 1.0, mass), 'I': ('kg m^2', 0.01, mass * size**2)}
+    out = []
+    for symbol in PRINCIPAL:
+        unit, scale, prior_sd = kinds[symbol[0]]
+        out.append(Parameter(f'{symbol}{number}', unit, scale, 0.0, prior_sd, link))
+    return out
+
+
+def _biases(number, topic):
+    """Return the six Parameters of the constant offset of a sensor."""
+    out = []
+    for axis, unit, scale, prior_sd in zip(AXES, ROW_UNITS, BIAS_SCALE, BIAS_PRIOR_SD):
+        name = f'bias_{axis}{number}'
+        out.append(Parameter(name, unit, scale, 0.0, prior_sd, topic, 'sensor_bias'))
+    return out
+
+
 def _slope(state, y, values):
-    """Return what y (N, m) changes with a wrench that is stamped late (N, m, 1)."""
+    """Return the change (N, m, 1) of y (N, m) with a wrench that is stamped late [1/s]."""
     return -np.gradient(y, state.t, axis=0)[:, :, None]
 
 
@@ -249,12 +244,8 @@ def _late_words(numbers, errors, sure):
 
 def _accelerated(state, e):
     """Return a BodiesState as if gravity had 1 m/s^2 more along e (3,) in the world."""
-    return replace(
-        state,
-        bodies=tuple(
-            replace(b, acc=b.acc - b.rotation().transpose(0, 2, 1) @ e) for b in state.bodies
-        ),
-    )
+    bodies = [replace(b, acc=b.acc - b.rotation().transpose(0, 2, 1) @ e) for b in state.bodies]
+    return replace(state, bodies=tuple(bodies))
 
 
 def _group_rows(state, robot, group, per_body, biased):
@@ -265,30 +256,33 @@ def _group_rows(state, robot, group, per_body, biased):
     unknowns are principal); those of several along the world's at the origin of the first.
     """
     bodies = [state.bodies[k] for k in group]
-    axes, still = bodies[0].rotation(), np.eye(3)
-    if per_body == len(PRINCIPAL):
-        W, along = _principal_rows(bodies[0]), (still, axes)
-    elif len(group) == 1:
-        W, along = own_rows(bodies[0]), (axes, axes)
-    else:
-        W, along = composite_rows(bodies, bodies[0].position), (still, still)
+    W, along = _rows_of_bodies(bodies, per_body)
+    rows = [W.transpose(0, 2, 1)]
     columns = [np.arange(per_body * k, per_body * (k + 1)) for k in group]
-    (y, y_raw), rows = np.zeros((2, len(state.t), 6)), [W.transpose(0, 2, 1)]
+    y, y_raw = np.zeros((2, len(state.t), 6))
     for k, wrench in enumerate(robot.wrenches):
         sign = state.sign * _sign(robot, wrench, group)
         if not sign:
             continue
         T = sign * _wrench_map(state, robot, wrench, bodies[0].position, along)
-        y = y + np.einsum('nij,nj->ni', T, state.wrench[:, 6 * k : 6 * k + 6])
-        y_raw = y_raw + np.einsum('nij,nj->ni', T, state.wrench_raw[:, 6 * k : 6 * k + 6])
+        of_sensor = slice(6 * k, 6 * k + 6)
+        y = y + np.einsum('nij,nj->ni', T, state.wrench[:, of_sensor])
+        y_raw = y_raw + np.einsum('nij,nj->ni', T, state.wrench_raw[:, of_sensor])
         if biased:
             rows.append(T.transpose(1, 0, 2))
             columns.append(per_body * len(robot.link_names) + 6 * k + np.arange(6))
-    name, whole = '+'.join(robot.link_names[k] for k in group), np.concatenate(rows, axis=2)
-    return [
-        RowGroup(f'{name} {axis}', unit, np.concatenate(columns), whole[i], y[:, i], y_raw[:, i])
-        for i, (axis, unit) in enumerate(zip(AXES, ROW_UNITS))
-    ]
+    name = '+'.join(robot.link_names[k] for k in group)
+    return wrench_groups(name, np.concatenate(columns), np.concatenate(rows, axis=2), y, y_raw)
+
+
+def _rows_of_bodies(bodies, per_body):
+    """Return rows (6, k, N) of bodies, and the axes (N, 3, 3) or (3, 3) of force and torque."""
+    axes, still = bodies[0].rotation(), np.eye(3)
+    if per_body == len(PRINCIPAL):
+        return _principal_rows(bodies[0]), (still, axes)
+    if len(bodies) == 1:
+        return own_rows(bodies[0]), (axes, axes)
+    return composite_rows(bodies, bodies[0].position), (still, still)
 
 
 def _principal_rows(body):
@@ -313,7 +307,9 @@ def _wrench_map(state, robot, wrench, origin, along):
     """
     on = state.bodies[robot.link_names.index(wrench.on)]
     R = on.rotation()
-    turn = R @ wrench.rotation if wrench.axes == 'body' else np.eye(3)
+    turn = np.eye(3)
+    if wrench.axes == 'body':
+        turn = R @ wrench.rotation
     arm = R @ wrench.point + on.position - origin
     force, torque = (np.swapaxes(axes, -1, -2) for axes in along)
     T = np.zeros((len(arm), 6, 6))

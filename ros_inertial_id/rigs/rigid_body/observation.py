@@ -4,7 +4,9 @@ Observation of bodies and wrenches: which signals, which clock, which cutoff, wh
 A payload behind a wrist sensor is observed live, too: joint states and wrench at a fixed lag.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -52,9 +54,10 @@ from ...measurement.summary import Summary
 # Of the cutoff where poses sink into noise: products of what several bodies do reach higher, and
 # what is cut of them biases, while noise that is let through is made good (W'W - G).
 WIDER = 1.25
-ANOTHER = 15.0  # [deg] that a sensor is turned: it measures in another frame than was said
-UNFILTERED = 0.5  # of the sampling rate
-STILL = 0.02  # [rad/s]: slower turning is drift and noise, not a motion
+ANOTHER_FRAME = 15.0  # [deg] that a sensor is turned: it measures in another frame than was said
+NYQUIST = 0.5  # of the sampling rate: a cutoff that filters nothing
+SIGNS = {'on_body': 1.0, 'by_body': -1.0}  # of what the sensor shows; auto: by the mass
+TURNING_STILL = 0.02  # [rad/s]: slower turning is drift and noise, not a motion
 
 
 def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> BodiesObservation:
@@ -65,188 +68,268 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
     """
     origin = recording.origin_ns()
     wrenches = [read_wrench(recording, w.topic, origin) for w in robot.wrenches]
-    sources, measured, raw, choose, states = _motion(recording, robot, options, wrenches, origin)
-    clock = common_clock([*sources, *measured[len(sources) :], *wrenches], origin)
-    wider = WIDER if len(robot.link_names) > 1 and not robot.rates else 1.0
-
-    def chosen():
-        cutoff, ends_at = choose(raw(clock), clock.period)
-        return wider * cutoff, ends_at
-
-    clock, kernel, summary = clock_and_filter(clock, sources[0].topic, options, chosen)
-    notes = {s.topic: dict(s.note) for s in [*sources, *wrenches]}
+    motion = _motion(recording, robot, options, wrenches, origin)
+    measured = [*motion.seen, *motion.rates]
+    clock = common_clock([*measured, *wrenches], origin)
+    clock, kernel, summary = clock_and_filter(
+        clock, motion.seen[0].topic, options, partial(motion.cutoff, clock)
+    )
     velocity = 'differentiated'
-    if len(measured) > len(sources):
+    if motion.rates:
         velocity = 'measured'
     summary = replace(summary, velocity=velocity).with_details(
-        wrench_topics=[w.topic for w in wrenches], sources=notes
+        wrench_topics=[w.topic for w in wrenches],
+        sources={s.topic: dict(s.note) for s in [*motion.seen, *wrenches]},
     )
-    gravity = np.asarray(robot.gravity_base)
 
-    def motion(series, low_pass):
-        return lambda t: states(t, low_pass, gravity, series)
+    def of_series(series, low_pass):
+        return lambda t: motion.states(t, low_pass, series)
 
     def noisy(rng):
         beyond = beyond_motion(clock, kernel)
-        return motion([noise_again(s, clock, beyond, rng) for s in measured], kernel)
+        return of_series([noise_again(s, clock, beyond, rng) for s in measured], kernel)
 
-    out = BodiesObservation(
+    observation = BodiesObservation(
         clock,
         kernel,
-        motion(measured, kernel),
+        of_series(measured, kernel),
         tuple(wrenches),
         summary,
-        lambda low_pass: motion(measured, low_pass),
+        lambda low_pass: of_series(measured, low_pass),
         noisy,
     )
-    _check_moving(out, sources[0].topic)
-    return _oriented(robot, options, out)
+    _check_moving(observation, motion.seen[0].topic)
+    return _oriented(robot, options, observation)
 
 
 def _oriented(robot, options, observation):
     """Return the observation with the side and the turn of a single sensor as they are."""
-    summary, wrench, series = observation.summary, robot.wrenches[0], observation.wrenches[0]
-    found: dict[str, Any] = {'doubts': marker_doubts(summary.details['sources'])}
-    alone = len(robot.wrenches) == len(robot.link_names) == 1
-    turns = not any(s and s.kind == 'imu' for s in robot.sources)  # an IMU shows no attitude
-    if alone and turns:
-        refuse_other_force(observation, wrench, series.topic, np.asarray(robot.gravity_base))
-    alone = alone and wrench.axes == 'body'
-    turn = sensor_turn(observation, wrench) if alone and turns else None  # whatever its side is
-    if turn is not None:
-        R, found['sensor_turned'] = turn[0], {series.topic: turn[1]}
-        values = np.hstack([part @ R.T for part in np.hsplit(series.values, 2)])
-        observation = replace(observation, wrenches=(replace(series, values=values),))
-        angle = float(np.linalg.norm(turn[1]['turn_deg']))
-        if angle > ANOTHER:
-            found['doubts'].append(
-                doubt(
-                    'sensor in another frame',
-                    f'the force-torque sensor of {series.topic} measures '
-                    f'along axes {angle:.1f} degrees off those of its frame; this was taken into '
-                    'account',
-                    'the direction of the force against the motion',
-                    (angle, 'degrees'),
-                    'name its frame in wrench_frame:, or rpy: in the description',
-                    'doubtful',
-                )
-            )
-    sign = {'on_body': 1.0, 'by_body': -1.0}.get(options.wrench_of)
-    if sign is None:
-        sign = 1.0 if len(robot.wrenches) > 1 else force_sign(observation, wrench)
-    found['wrench_of'] = 'on_body' if sign > 0 else 'by_body'
-    return replace(observation, sign=sign, summary=summary.with_details(**found))
+    details: dict[str, Any] = {'doubts': marker_doubts(observation.summary.details['sources'])}
+    single = len(robot.wrenches) == len(robot.link_names) == 1
+    if single and robot.shows_attitude:
+        topic = observation.wrenches[0].topic
+        observation, turn = _turned_back(robot, observation)
+        if turn:
+            details['sensor_turned'] = {topic: turn}
+            details['doubts'] += _frame_doubts(topic, turn)
+    sign = _sign(robot, options, observation)
+    details['wrench_of'] = 'by_body'
+    if sign > 0:
+        details['wrench_of'] = 'on_body'
+    summary = observation.summary.with_details(**details)
+    return replace(observation, sign=sign, summary=summary)
+
+
+def _turned_back(robot, observation):
+    """
+    Return the observation with the wrench along the axes it is said to have, and how it was.
+
+    The turn that ``sensor_turn`` notes, whatever the sensor's side is; None where it has none.
+    RecordingError for a force that is another one than described.
+    """
+    wrench, series = robot.wrenches[0], observation.wrenches[0]
+    refuse_other_force(observation, wrench, series.topic, np.asarray(robot.gravity_base))
+    if wrench.axes != 'body':
+        return observation, None
+    turn = sensor_turn(observation, wrench)
+    if turn is None:
+        return observation, None
+    R, note = turn
+    values = np.hstack([part @ R.T for part in np.hsplit(series.values, 2)])
+    return replace(observation, wrenches=(replace(series, values=values),)), note
+
+
+def _frame_doubts(topic, turn):
+    """Return the doubt about a sensor turned so far that it measures in another frame."""
+    angle = float(np.linalg.norm(turn['turn_deg']))
+    if angle <= ANOTHER_FRAME:
+        return []
+    return [
+        doubt(
+            'sensor in another frame',
+            f'the force-torque sensor of {topic} measures '
+            f'along axes {angle:.1f} degrees off those of its frame; this was taken into '
+            'account',
+            'the direction of the force against the motion',
+            (angle, 'degrees'),
+            'name its frame in wrench_frame:, or rpy: in the description',
+            'doubtful',
+        )
+    ]
+
+
+def _sign(robot, options, observation):
+    """Return 1 where sensors show the wrench on a body, -1 where its reaction."""
+    if options.wrench_of in SIGNS:
+        return SIGNS[options.wrench_of]
+    if len(robot.wrenches) > 1:
+        return 1.0
+    return force_sign(observation, robot.wrenches[0])
+
+
+def _turning(state):
+    """Return the angular velocities (N, 3 n) [rad/s] of the bodies of a state."""
+    return np.hstack([body.omega for body in state.bodies])
 
 
 def _check_moving(observation, topic):
-    omega = [
-        np.hstack([body.omega for body in state.bodies])
-        for state in observation.states(training=True)
-    ]
-    turning_rate = float(np.sqrt((np.concatenate(omega) ** 2).mean(0).max())) if omega else 0.0
-    if turning_rate < STILL:
+    rates = [_turning(state) for state in observation.states(training=True)]
+    turning_rate = 0.0
+    if rates:
+        turning_rate = float(np.sqrt((np.concatenate(rates) ** 2).mean(0).max()))
+    if turning_rate < TURNING_STILL:
         raise RecordingError(
             'the motion excites nothing',
             do='turn the body about several axes',
-            expected=f'a turning rate of {STILL} rad/s',
+            expected=f'a turning rate of {TURNING_STILL} rad/s',
             found=f'{turning_rate:.2g} rad/s in {topic}',
         )
 
 
 def _motion(recording, robot, options, wrenches, origin):
-    """
-    Return (Series, measured, raw, choose, states) of what moves.
-
-    measured : these Series, and those of their rates where they are used
-    raw(clock) : what shows the motion, unfiltered (N, k) per stretch; choose : cutoff of it
-    states(t, kernel, gravity, measured) : tuple of BodyState on a uniform stretch of time, from
-        Series as they were ``measured`` or from others
-    """
+    """Return the _Motion of what moves."""
     if robot.arm is not None:
-        return _arm_motion(recording, robot, options, wrenches, origin)
-    imu = [s for s in robot.sources if s.kind == 'imu']
-    if imu:
-        return _imu_motion(recording, robot, imu[0], origin)
-    poses = [read_pose(recording, source, origin) for source in robot.sources]
-    rates = [read_rates(recording, own, pose, origin) for own, pose in zip(robot.rates, poses)]
+        return _ArmMotion(recording, robot, options, wrenches[0])
+    if not robot.shows_attitude:
+        return _ImuMotion(recording, robot, origin)
+    if robot.rates:
+        return _RecordedMotion(recording, robot, origin)
+    return _PoseMotion(recording, robot, origin)
 
-    def states(t, kernel, gravity, measured):
+
+class _Motion:
+    """
+    What shows how bodies move.
+
+    seen : Series of it; rates : Series of its rates, where they are recorded and used
+    """
+
+    seen: list[Series]
+    rates: list[Series]
+
+    def cutoff(self, clock: signals.Clock) -> tuple[float, float | None]:
+        """Return the cutoff [Hz] on a clock, and where the motion ends [Hz] or None."""
+        raise NotImplementedError
+
+    def states(
+        self, t: np.ndarray, kernel: np.ndarray, measured: Sequence[Series]
+    ) -> tuple[BodyState, ...]:
+        """
+        Return a BodyState per body on uniform t (N,) [s] behind a low-pass ``kernel``.
+
+        measured : Series as seen, then as those of the rates, or with more noise
+        """
+        raise NotImplementedError
+
+
+class _PoseMotion(_Motion):
+    """Bodies by their poses, differentiated."""
+
+    def __init__(self, recording, robot, origin):
+        self.seen = [read_pose(recording, source, origin) for source in robot.sources]
+        self.rates = []
+        self.robot = robot
+        self.gravity = np.asarray(robot.gravity_base)
+
+    def cutoff(self, clock):
+        cutoff, ends_at = choose_pose_cutoff(on_stretches(self.seen, clock), clock.period)
+        if len(self.seen) > 1:
+            cutoff *= WIDER
+        return cutoff, ends_at
+
+    def states(self, t, kernel, measured):
         period = t[1] - t[0]
-        values = [on_clock(s.t, s.values, t) for s in measured]
-        if rates:
-            smooth = [signals.smooth(x, kernel) for x in values]
-            return tuple(
-                state_of_rates(pose, rate, own.axes, gravity)
-                for pose, rate, own in zip(smooth, smooth[len(poses) :], robot.rates)
-            )
-        return tuple(state_of_pose(v[:, :3], v[:, 3:], kernel, period, gravity) for v in values)
-
-    def choose(pieces, period):
-        # What was recorded needs no differentiating, and so no filter.
-        return (UNFILTERED / period, None) if rates else choose_pose_cutoff(pieces, period)
-
-    return poses, [*poses, *rates], lambda clock: on_stretches(poses, clock), choose, states
+        out = []
+        for series in measured:
+            pose = on_clock(series.t, series.values, t)
+            out.append(state_of_pose(pose[:, :3], pose[:, 3:], kernel, period, self.gravity))
+        return tuple(out)
 
 
-def _imu_motion(recording, robot, source, origin):
-    if len(robot.sources) > 1:
-        raise ConfigError(
-            'a body with an IMU alone',
-            expected='poses or markers of every body where there are several',
-            found=source.name,
+class _RecordedMotion(_PoseMotion):
+    """Bodies whose rates and accelerations were recorded beside their poses."""
+
+    def __init__(self, recording, robot, origin):
+        super().__init__(recording, robot, origin)
+        self.rates = [
+            read_rates(recording, rates, pose, origin)
+            for rates, pose in zip(robot.rates, self.seen)
+        ]
+
+    def cutoff(self, clock):
+        return NYQUIST / clock.period, None  # nothing is differentiated
+
+    def states(self, t, kernel, measured):
+        smooth = [signals.smooth(on_clock(s.t, s.values, t), kernel) for s in measured]
+        poses, rates = smooth[: len(self.seen)], smooth[len(self.seen) :]
+        return tuple(
+            state_of_rates(pose, rate, described.axes, self.gravity)
+            for pose, rate, described in zip(poses, rates, self.robot.rates)
         )
-    series = read_imu(recording, source, origin)
 
-    def raw(clock):
-        return on_stretches([replace(series, values=series.values[:, :3])], clock)
 
-    def states(t, kernel, gravity, measured):
-        values = on_clock(measured[0].t, measured[0].values, t)
-        return (
-            state_of_imu(
-                values[:, :3], values[:, 3:], kernel, t[1] - t[0], source.position, source.rotation
+class _ImuMotion(_Motion):
+    """One body by the IMU on it, which shows no attitude."""
+
+    def __init__(self, recording, robot, origin):
+        self.source = next(source for source in robot.sources if source.kind == 'imu')
+        if len(robot.sources) > 1:
+            raise ConfigError(
+                'a body with an IMU alone',
+                expected='poses or markers of every body where there are several',
+                found=self.source.name,
+            )
+        self.seen, self.rates = [read_imu(recording, self.source, origin)], []
+
+    def cutoff(self, clock):
+        (series,) = self.seen
+        turning = replace(series, values=series.values[:, :3])
+        return signals.choose_cutoff(on_stretches([turning], clock), clock.period)
+
+    def states(self, t, kernel, measured):
+        omega, force = np.hsplit(on_clock(measured[0].t, measured[0].values, t), 2)
+        source = self.source
+        return (state_of_imu(omega, force, kernel, t[1] - t[0], source.position, source.rotation),)
+
+
+class _ArmMotion(_Motion):
+    """A payload that moves with a frame of an arm, by joint states."""
+
+    def __init__(self, recording, robot, options, wrench):
+        self.arm, self.gravity = robot.arm, np.asarray(robot.gravity_base)
+        self.frame = robot.frame
+        if self.frame is None:
+            self.frame = frame_of(robot.arm, wrench.note['frame_id'])
+        joints = observe_joints(
+            recording,
+            self.arm.joint_names,
+            SignalOptions(
+                joint_states_topic=options.joint_states_topic,
+                velocity=options.velocity,
+                cutoff=options.cutoff,
             ),
+            actuated=(),
         )
+        self.seen = [_together(joints.summary.topic, joints.position)]
+        self.rates = []
+        if joints.measured_velocity:
+            self.rates = [_together(joints.summary.topic, joints.velocity)]
 
-    return [series], [series], raw, signals.choose_cutoff, states
+    def cutoff(self, clock):
+        if self.rates:
+            velocities = on_stretches(self.rates, clock)
+        else:
+            positions = on_stretches(self.seen, clock)
+            velocities = [signals.differentiate(q, clock.period) for q in positions]
+        return signals.choose_cutoff(velocities, clock.period)
 
-
-def _arm_motion(recording, robot, options, wrenches, origin):
-    arm = robot.arm
-    frame = robot.frame or frame_of(arm, wrenches[0].note['frame_id'])
-    joints = observe_joints(
-        recording,
-        arm.joint_names,
-        SignalOptions(
-            joint_states_topic=options.joint_states_topic,
-            velocity=options.velocity,
-            cutoff=options.cutoff,
-        ),
-        actuated=(),
-    )
-    position = _together(joints.summary.topic, joints.position)
-    velocity = (
-        _together(joints.summary.topic, joints.velocity) if joints.measured_velocity else None
-    )
-
-    def raw(clock):
-        if velocity is not None:
-            return on_stretches([velocity], clock)
-        return [signals.differentiate(q, clock.period) for q in on_stretches([position], clock)]
-
-    def states(t, kernel, gravity, measured):
+    def states(self, t, kernel, measured):
         period = t[1] - t[0]
-        q, v, a = signals.smoothed_derivatives(
-            on_clock(measured[0].t, measured[0].values, t), kernel, period
-        )
-        for rate in measured[1:]:
-            v, a, _ = signals.smoothed_derivatives(
-                on_clock(rate.t, rate.values, t), kernel, period
-            )
-        return (state_of_frame(arm, frame, q, v, a, gravity),)
-
-    measured = [s for s in (position, velocity) if s is not None]
-    return [position], measured, raw, signals.choose_cutoff, states
+        position, *rates = [on_clock(series.t, series.values, t) for series in measured]
+        q, v, a = signals.smoothed_derivatives(position, kernel, period)
+        for rate in rates:
+            v, a, _ = signals.smoothed_derivatives(rate, kernel, period)
+        return (state_of_frame(self.arm, self.frame, q, v, a, self.gravity),)
 
 
 def state_of_frame(
@@ -281,13 +364,8 @@ def state_of_frame(
 def _together(topic, series):
     """Return one Series (n, k) of {joint: (stamps, values)} on the stamps of the first joint."""
     t, _ = next(iter(series.values()))
-    return Series(
-        topic,
-        t,
-        np.concatenate(
-            [interpolate(stamps, values[:, None], t) for stamps, values in series.values()], axis=1
-        ),
-    )
+    columns = [interpolate(stamps, values[:, None], t) for stamps, values in series.values()]
+    return Series(topic, t, np.concatenate(columns, axis=1))
 
 
 class LiveWrench(LiveMotion):
@@ -304,8 +382,11 @@ class LiveWrench(LiveMotion):
         notes = summary.details
         (topic,) = notes['wrench_topics']
         self._arm = robot.arm
-        self._frame = robot.frame or frame_of(robot.arm, notes['sources'][topic]['frame_id'])
-        self._sign = 1.0 if notes['wrench_of'] == 'on_body' else -1.0
+        frame = robot.frame
+        if frame is None:
+            frame = frame_of(robot.arm, notes['sources'][topic]['frame_id'])
+        self._frame = frame
+        self._sign = SIGNS[notes['wrench_of']]
         turn = notes.get('sensor_turned', {}).get(topic, {}).get('turn_deg', np.zeros(3))
         self._mounted = Rotation.from_rotvec(turn, degrees=True).as_matrix()
         self._gravity = np.asarray(robot.gravity_base)

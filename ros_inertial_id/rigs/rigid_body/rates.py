@@ -19,7 +19,8 @@ from ...errors import ConfigError, RecordingError
 from ...measurement.recording import Recording
 
 OTHERWISE = 2.0  # times what is left along the other axes: the rates are along those
-FIELDS = ('angular_velocity', 'linear_acceleration', 'angular_acceleration')
+TWIST = ('angular_velocity',)
+ACCEL = ('linear_acceleration', 'angular_acceleration')
 
 
 @dataclass(frozen=True)
@@ -38,16 +39,16 @@ class Rates:
 
 def described_rates(name: str, entry: Mapping[str, Any]) -> list[Rates]:
     """Return the Rates that the ``entry`` of a body ``name`` describes, in a list, or none."""
-    twist, accel = (str(entry.get(key) or '') for key in ('twist', 'accel'))
-    if not twist and not accel:
+    given = [key for key in ('imu', 'twist', 'accel') if entry.get(key)]
+    if given in ([], ['imu']):
         return []
-    if not (twist and accel) or entry.get('imu'):
+    if given != ['twist', 'accel']:
         raise ConfigError(
             f'body {name!r}',
             expected='twist: and accel: beside pose: or markers:',
-            found=[key for key in ('imu', 'twist', 'accel') if entry.get(key)],
+            found=given,
         )
-    return [Rates(twist, accel, axes_of(entry, f'body {name!r}'))]
+    return [Rates(str(entry['twist']), str(entry['accel']), axes_of(entry, f'body {name!r}'))]
 
 
 def read_rates(recording: Recording, rates: Rates, pose: Series, origin_ns: int) -> Series:
@@ -57,22 +58,24 @@ def read_rates(recording: Recording, rates: Rates, pose: Series, origin_ns: int)
     pose : of the same body, position and quaternion (n, 7), by which it turns
     RecordingError for topics without them, and for rates along other axes than described.
     """
-    times, values = [], []
-    for topic, fields in ((rates.twist, FIELDS[:1]), (rates.accel, FIELDS[1:])):
-        channel = channel_of(recording, topic)
-        lacking = [field for field in fields if field not in channel.fields]
-        if lacking:
-            raise RecordingError(
-                f'{channel.topic} holds no {lacking[0]}',
-                found=channel.type,
-                expected='TwistStamped for twist:, AccelStamped for accel:',
-            )
-        times.append((channel.stamp_ns - origin_ns) * 1e-9)
-        values.append(np.hstack([channel.fields[field] for field in fields]))
-    _check_axes(rates, pose, times[0], values[0])
-    return Series(
-        rates.accel, times[1], np.hstack([on_clock(times[0], values[0], times[1]), values[1]])
-    )
+    t_twist, omega = _read(recording, rates.twist, TWIST, origin_ns)
+    t, accelerations = _read(recording, rates.accel, ACCEL, origin_ns)
+    _check_axes(rates, pose, t_twist, omega)
+    return Series(rates.accel, t, np.hstack([on_clock(t_twist, omega, t), accelerations]))
+
+
+def _read(recording, topic, fields, origin_ns):
+    """Return stamps (n,) [s] and ``fields`` (n, k) of a topic."""
+    channel = channel_of(recording, topic)
+    lacking = [field for field in fields if field not in channel.fields]
+    if lacking:
+        raise RecordingError(
+            f'{channel.topic} holds no {lacking[0]}',
+            found=channel.type,
+            expected='TwistStamped for twist:, AccelStamped for accel:',
+        )
+    t = (channel.stamp_ns - origin_ns) * 1e-9
+    return t, np.hstack([channel.fields[field] for field in fields])
 
 
 def _check_axes(rates, pose, t, omega):

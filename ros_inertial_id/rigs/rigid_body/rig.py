@@ -79,9 +79,16 @@ class BodyRig:
         return self.link_names
 
     @property
+    def shows_attitude(self) -> bool:
+        """Return whether the attitude of its bodies is measured: not where an IMU is alone."""
+        return not any(source and source.kind == 'imu' for source in self.sources)
+
+    @property
     def pin_model(self) -> Any:
         """Return the pinocchio model of the arm; an empty one where bodies are measured."""
-        return self.arm.pin_model if self.arm else world_alone()
+        if self.arm is None:
+            return world_alone()
+        return self.arm.pin_model
 
     def kinematics_sha256(self) -> str:
         """Return a hash of what the bodies are called, where and how they are joined."""
@@ -102,7 +109,9 @@ def payload_rig(urdf: str, options: Any, gravity_base: np.ndarray) -> BodyRig:
     gravity_base : (3,) in the arm's base frame [m/s^2]
     """
     arm = robot_from_options(urdf, options, gravity_base)
-    frame = frame_of(arm, options.wrench_frame) if options.wrench_frame else None
+    frame = None
+    if options.wrench_frame:
+        frame = frame_of(arm, options.wrench_frame)
     wrench = Wrench(options.wrench_topic, PAYLOAD, '', 'body', np.zeros(3), np.eye(3))
     return BodyRig(
         arm.name,
@@ -135,14 +144,7 @@ def body_rig(text: str, gravity_base: np.ndarray) -> BodyRig:
     for name, entry in entries.items():
         entry = mapping(entry, f'body {name!r}')
         joints.append(read_joint(entry, name, names, ('', 'free')))
-        sources.append(read_source(name, entry))
-        if sources[-1].imu:
-            raise ConfigError(
-                f'body {name!r}',
-                expected='one source of motion',
-                found='an imu beside its pose',
-                do='record twist: and accel:, or leave it out',
-            )
+        sources.append(_read_source(name, entry))
         inertias.append(read_inertial(entry, name))
         rates += described_rates(name, entry)
         names.append(name)
@@ -158,12 +160,7 @@ def body_rig(text: str, gravity_base: np.ndarray) -> BodyRig:
     )
     groups = body_groups(joints, wrenches, names)
     for group in groups:
-        known = {names[k] for k in group}
-        if not any(len({w.on, w.reaction} & known) == 1 for w in wrenches):
-            raise ConfigError(
-                f'no wrench acts from outside on {", ".join(sorted(known))}',
-                do='a wrench must be measured on them, or every equation is 0 = 0',
-            )
+        _check_driven({names[k] for k in group}, wrenches)
     return BodyRig(
         str(data.get('name', 'bodies')),
         text,
@@ -180,25 +177,50 @@ def body_rig(text: str, gravity_base: np.ndarray) -> BodyRig:
     )
 
 
+def _read_source(name, entry):
+    """Return the BodySource of a body; ConfigError for more than one."""
+    source = read_source(name, entry)
+    if source.imu:
+        raise ConfigError(
+            f'body {name!r}',
+            expected='one source of motion',
+            found='an imu beside its pose',
+            do='record twist: and accel:, or leave it out',
+        )
+    return source
+
+
+def _check_driven(group, wrenches):
+    """Raise ConfigError where no wrench acts from outside on a ``group`` of names."""
+    if not any(len({w.on, w.reaction} & group) == 1 for w in wrenches):
+        raise ConfigError(
+            f'no wrench acts from outside on {", ".join(sorted(group))}',
+            do='a wrench must be measured on them, or every equation is 0 = 0',
+        )
+
+
 def body_groups(
     joints: Sequence[Joint], wrenches: Sequence[Wrench], names: Sequence[str]
 ) -> tuple[tuple[int, ...], ...]:
     """Return tuples of bodies (indices) that hang together without a sensor in between."""
     measured = {frozenset((w.on, w.reaction)) for w in wrenches}
-    group = list(range(len(names)))
-    for k, joint in enumerate(joints):
-        if joint.parent >= 0 and frozenset((names[k], names[joint.parent])) not in measured:
-            old, new = group[k], group[joint.parent]
-            group = [new if g == old else g for g in group]
-    return tuple(
-        tuple(k for k, g in enumerate(group) if g == label) for label in dict.fromkeys(group)
-    )
+    groups: list[list[int]] = []
+    for k, joint in enumerate(joints):  # after its parent
+        if joint.parent < 0 or frozenset((names[k], names[joint.parent])) in measured:
+            groups.append([k])
+            continue
+        (carrier,) = (group for group in groups if joint.parent in group)
+        carrier.append(k)
+    return tuple(map(tuple, groups))
 
 
 def _read_wrench(topic, entry, names):
     entry = mapping(entry, f'wrench {topic}')
     on, reaction = (str(entry.get(key, '')) for key in ('acts_on', 'from'))
-    for body in (on, *([reaction] if reaction else [])):
+    bodies = [on]
+    if reaction:
+        bodies.append(reaction)
+    for body in bodies:
         if body not in names:
             raise ConfigError(f'wrench {topic}', found=repr(body), exists=names)
     return Wrench(

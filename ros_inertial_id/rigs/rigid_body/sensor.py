@@ -13,17 +13,22 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .rig import Wrench
+from ..bodies.method import JACKKNIFE_STRETCHES
 from ..bodies.observation import BodiesObservation
 from ..measurement.body_state import acceleration_at
 from ...errors import RecordingError
 from ...estimation.least_squares import left_out, standard_errors
 
-SURE = 5.0  # standard errors beyond which a turn is taken for known
-STRETCHES = 16  # left out one by one
-LEAST, VAGUE = 0.1, 1.0  # [deg] less is within what anybody mounts; an error that leaves it open
+TURN_SURE = 5.0  # standard errors beyond which a turn is taken for known
+LEAST_TURN, VAGUE_TURN = (
+    0.1,
+    1.0,
+)  # [deg] less is within what anybody mounts; an error that leaves it open
 OTHERWISE = 2.0  # times what another force leaves: it is that one
+OTHER_AXES = {'body': 'world', 'world': 'body'}
+AXES_WORDS = {'body': 'the axes of its frame', 'world': 'the axes of the base'}
 WEIGHT, LIGHT = slice(4, 7), 0.1  # columns of the weight; of it, that a compensated force has
-ROUNDS, SETTLED = 30, 1e-9  # of correcting a turn and looking again; [rad] that ends it
+TURN_ROUNDS, TURN_SETTLED = 30, 1e-9  # of correcting a turn and looking again; [rad] that ends it
 
 
 def force_sign(observation: BodiesObservation, wrench: Wrench) -> float:
@@ -33,7 +38,10 @@ def force_sign(observation: BodiesObservation, wrench: Wrench) -> float:
         return _along_sensor(state.bodies[0], wrench, state.bodies[0].acc[:, :, None])
 
     A, y = _with_bias(observation, columns)
-    return 1.0 if np.linalg.lstsq(A.reshape(y.size, -1), y.ravel(), None)[0][0] >= 0.0 else -1.0
+    mass = np.linalg.lstsq(A.reshape(y.size, -1), y.ravel(), None)[0][0]
+    if mass < 0.0:
+        return -1.0
+    return 1.0
 
 
 def sensor_turn(
@@ -49,7 +57,9 @@ def sensor_turn(
     entries = np.einsum('ik,nj->nikj', np.eye(3), y).reshape(len(y), 3, 9)  # row i: e_k y_j
     size = np.sqrt((A**2).sum((0, 1))) + 1e-300
     rows = np.concatenate([A / size, entries], axis=2)
-    grams = [np.einsum('nik,nil->kl', part, part) for part in np.array_split(rows, STRETCHES)]
+    grams = [
+        np.einsum('nik,nil->kl', part, part) for part in np.array_split(rows, JACKKNIFE_STRETCHES)
+    ]
     starts, own = Rotation.create_group('O'), A.shape[2]
 
     def solve(sums):
@@ -66,8 +76,12 @@ def sensor_turn(
     turn = Rotation.from_rotvec(found)
     away = (Rotation.from_rotvec(without) * turn.inv()).as_rotvec()
     error = standard_errors(away)
-    sure = (np.abs(found) > SURE * error).any()
-    if not sure or np.degrees(turn.magnitude()) < LEAST or np.degrees(error.max()) > VAGUE:
+    sure = (np.abs(found) > TURN_SURE * error).any()
+    if (
+        not sure
+        or np.degrees(turn.magnitude()) < LEAST_TURN
+        or np.degrees(error.max()) > VAGUE_TURN
+    ):
         return None
     return turn.as_matrix(), {
         'turn_deg': np.degrees(found).round(4).tolist(),
@@ -83,33 +97,45 @@ def refuse_other_force(
 
     Along other axes, without the weight (``gravity`` (3,) [m/s^2]), or with a zero that changes.
     """
-    rows = {
-        axes: _with_bias(
-            observation, lambda state, own=replace(wrench, axes=axes): _force_columns(state, own)
-        )
-        for axes in ('body', 'world')
-    }
-    left = {axes: _fitted(*own)[0] for axes, own in rows.items()}
-    (other,) = set(left) - {wrench.axes}
-    if left[wrench.axes] > OTHERWISE * left[other]:
-        said, found = (
-            f'the axes of {"the base" if axes == "world" else "its frame"}'
-            for axes in (wrench.axes, other)
-        )
-        raise RecordingError(
-            f'the force of {topic} is along {found}',
-            expected=f'{said}, as described',
-            found=f'{left[wrench.axes]:.2g} N that no mass explains, {left[other]:.2g} N along '
-            f'{found}',
-            do='let the driver turn it, or describe it with axes:',
-        )
-    A, y = rows[wrench.axes]
-    weightless, (mass, *_) = _fitted(A, y)
-    bound, _ = _fitted(np.delete(A, WEIGHT, axis=2), y)
-    weight = _fitted(A, y)[1][WEIGHT] + mass * gravity
-    if bound > OTHERWISE * weightless and np.linalg.norm(weight) < LIGHT * np.linalg.norm(
-        mass * gravity
-    ):
+    A, y = _rows_along(observation, wrench, wrench.axes)
+    _refuse_other_axes(observation, wrench, topic, _fitted(A, y)[0])
+    without_weight = np.delete(A, WEIGHT, axis=2)
+    bound, _ = _fitted(without_weight, y)
+    _refuse_weightless(A, y, bound, topic, gravity)
+    t = np.concatenate([state.t for state in observation.states(training=True)])
+    _refuse_other_zero(without_weight, y, bound, topic, t)
+
+
+def _rows_along(observation, wrench, axes):
+    """Return columns (N, 3, 10) and forces (N, 3) of a Wrench if it were along other ``axes``."""
+    along = replace(wrench, axes=axes)
+    return _with_bias(observation, lambda state: _force_columns(state, along))
+
+
+def _refuse_other_axes(observation, wrench, topic, left):
+    """Raise RecordingError where other axes than described leave far less than ``left`` [N]."""
+    axes = OTHER_AXES[wrench.axes]
+    otherwise, _ = _fitted(*_rows_along(observation, wrench, axes))
+    if left <= OTHERWISE * otherwise:
+        return
+    raise RecordingError(
+        f'the force of {topic} is along {AXES_WORDS[axes]}',
+        expected=f'{AXES_WORDS[wrench.axes]}, as described',
+        found=f'{left:.2g} N that no mass explains, {otherwise:.2g} N along {AXES_WORDS[axes]}',
+        do='let the driver turn it, or describe it with axes:',
+    )
+
+
+def _refuse_weightless(A, y, bound, topic, gravity):
+    """
+    Raise RecordingError where the weight was taken off forces y (N, 3) [N].
+
+    A : (N, 3, 10) columns; bound : what a weight bound to the mass leaves [N]
+    """
+    weightless, x = _fitted(A, y)
+    described = x[0] * gravity
+    light = np.linalg.norm(x[WEIGHT] + described) < LIGHT * np.linalg.norm(described)
+    if light and bound > OTHERWISE * weightless:
         raise RecordingError(
             f'the force of {topic} has no weight in it',
             expected='the force as measured',
@@ -117,20 +143,13 @@ def refuse_other_force(
             'weight',
             do='let the driver compensate no gravity',
         )
-    _refuse_other_zero(
-        np.delete(A, WEIGHT, axis=2),
-        y,
-        bound,
-        topic,
-        np.concatenate([state.t for state in observation.states(training=True)]),
-    )
 
 
 def _refuse_other_zero(A, y, left, topic, t):
     """Raise RecordingError where forces y (N, 3) [N] have another bias from some t (N,) [s] on."""
     low, high = 0, len(t)
-    while high - low > STRETCHES:
-        step = (high - low) / STRETCHES
+    while high - low > JACKKNIFE_STRETCHES:
+        step = (high - low) / JACKKNIFE_STRETCHES
         apart, at = min(
             (_fitted(np.concatenate([A, np.eye(3) * (t >= t[k])[:, None, None]], 2), y)[0], k)
             for k in np.arange(low + step, high, step).astype(int)
@@ -154,17 +173,17 @@ def _fitted(A, y):
     return float(np.sqrt(np.mean((y.ravel() - rows @ x) ** 2))), x
 
 
-def _least_turn(left, turn):
-    """Return (misfit, rotation vector) of the turn near ``turn`` with the least c' left c."""
-    for _ in range(ROUNDS):
+def _least_turn(misfit, turn):
+    """Return (misfit, rotation vector) of the turn near ``turn`` with the least c' misfit c."""
+    for _ in range(TURN_ROUNDS):
         C = turn.as_matrix()
         slopes = np.stack([np.cross(e, C, axisb=0, axisc=0).ravel() for e in np.eye(3)])
-        step = -np.linalg.pinv(slopes @ left @ slopes.T) @ (slopes @ left @ C.ravel())
+        step = -np.linalg.pinv(slopes @ misfit @ slopes.T) @ (slopes @ misfit @ C.ravel())
         turn = Rotation.from_rotvec(step) * turn
-        if np.linalg.norm(step) < SETTLED:
+        if np.linalg.norm(step) < TURN_SETTLED:
             break
     c = turn.as_matrix().ravel()
-    return c @ left @ c, turn.as_rotvec()
+    return c @ misfit @ c, turn.as_rotvec()
 
 
 def _force(state):
@@ -185,7 +204,9 @@ def _force_columns(state, wrench):
 
 def _along_sensor(body, wrench, columns):
     """Return columns (N, 3, k) of the force along the body's axes along those of its Wrench."""
-    return (body.rotation() if wrench.axes == 'world' else wrench.rotation.T) @ columns
+    if wrench.axes == 'world':
+        return body.rotation() @ columns
+    return wrench.rotation.T @ columns
 
 
 def _with_bias(observation, columns_of):

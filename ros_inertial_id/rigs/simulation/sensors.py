@@ -9,7 +9,7 @@ from ...measurement.recording import Channel
 
 JOINT_STATE, IMU = 'sensor_msgs/msg/JointState', 'sensor_msgs/msg/Imu'
 WRENCH, POINT, POSE = (f'geometry_msgs/msg/{kind}Stamped' for kind in ('Wrench', 'Point', 'Pose'))
-STEP = 0.01  # [s]: at most that late is what a rig says
+REPORT_STEP = 0.01  # [s]: at most that late is what a rig says
 SYMBOLS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
 Samples = dict[str, list[tuple[float, dict[str, Any]]]]  # topic -> [(stamp [s], fields), ...]
 
@@ -24,8 +24,13 @@ def channels_of(
     """
     out = {}
     for topic, said in samples.items():
-        stamps = np.round(np.array([t for t, _ in said]) * 1e9).astype(np.int64)
-        fields = {name: np.array([sample[name] for _, sample in said]) for name in said[0][1]}
-        names = tuple(joints) if types[topic] == JOINT_STATE else ()
+        times, readings = zip(*said)
+        stamps = np.round(np.array(times) * 1e9).astype(np.int64)
+        fields = {}
+        for name in readings[0]:
+            fields[name] = np.array([reading[name] for reading in readings])
+        names: tuple[str, ...] = ()
+        if types[topic] == JOINT_STATE:
+            names = tuple(joints)
         out[topic] = Channel(topic, types[topic], stamps, stamps.copy(), fields, names, frame)
     return out

@@ -12,13 +12,13 @@ import xml.etree.ElementTree as ET
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .sensors import channels_of, JOINT_STATE, POINT, POSE, Samples, STEP, SYMBOLS, WRENCH
+from .sensors import channels_of, JOINT_STATE, POINT, POSE, REPORT_STEP, Samples, SYMBOLS, WRENCH
 from .sensors import IMU as IMU_TYPE
 from ...measurement.recording import Channel
 from ...simulation import true_robot
 from ...simulation.rigid_bodies import _mujoco, bare, ten_parameters
 
-TICK = 1.25e-4  # [s] of the simulation: 800 Hz and 1 kHz are whole numbers of it
+INTEGRATION_STEP = 1.25e-4  # [s] of the simulation: 800 Hz and 1 kHz are whole numbers of it
 STIFF = (-1e7, -4e3)  # solref: stiffness [1/s^2] and damping [1/s] of the closure
 HARD = (0.9999, 0.9999, 0.001, 0.5, 2.0)  # solimp: hardly anything yields
 RAMP = 0.5  # [s] from rest to the full motion
@@ -46,7 +46,7 @@ class SliderCrank:
     """
 
     urdf = 'slider_crank'
-    step = STEP
+    step = REPORT_STEP
     topics = {
         **dict.fromkeys(POINT_MARKERS, POINT),
         TAG: POSE,
@@ -88,7 +88,7 @@ class SliderCrank:
         closure.solref[:], closure.solimp[:] = STIFF, HARD
         model = spec.compile()
         model.opt.gravity[:] = 0.0, 0.0, -9.81
-        model.opt.timestep = TICK
+        model.opt.timestep = INTEGRATION_STEP
         model.opt.disableflags |= int(
             mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
         )
@@ -98,7 +98,7 @@ class SliderCrank:
     @property
     def time(self) -> float:
         """Return the time since the start [s]."""
-        return self._count * TICK
+        return self._count * INTEGRATION_STEP
 
     @property
     def truth(self) -> dict[str, float]:
@@ -111,10 +111,10 @@ class SliderCrank:
             out.update({f'{s}{number}': float(x) for s, x in zip(SYMBOLS, ten)})
         return out
 
-    def advance(self, duration: float = STEP) -> dict[str, Channel]:
+    def advance(self, duration: float = REPORT_STEP) -> dict[str, Channel]:
         """Move on by ``duration`` [s]; return {topic: Channel} of what was measured."""
         said: Samples = {}
-        for _ in range(int(round(duration / TICK))):
+        for _ in range(int(round(duration / INTEGRATION_STEP))):
             torque = self._torque()
             self.data.joint('crank').qfrc_applied = torque
             self._mujoco.mj_forward(self.model, self.data)
@@ -176,7 +176,7 @@ class SliderCrank:
         mujoco, index, data = self._mujoco, self.model.site('rod_imu').id, self.data
         velocity, acceleration = np.zeros(6), np.zeros(6)
         kind, before = mujoco.mjtObj.mjOBJ_SITE, data.qvel.copy()
-        data.qvel += 0.5 * TICK * data.qacc
+        data.qvel += 0.5 * INTEGRATION_STEP * data.qacc
         mujoco.mj_comVel(self.model, data)
         mujoco.mj_rnePostConstraint(self.model, data)
         mujoco.mj_objectVelocity(self.model, data, kind, index, velocity, 1)

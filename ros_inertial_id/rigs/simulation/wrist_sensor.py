@@ -7,12 +7,12 @@ sensor has noise and a bias, like the encoders and the IMU on the payload it pub
 
 import numpy as np
 
-from .sensors import channels_of, IMU, JOINT_STATE, Samples, STEP, SYMBOLS, WRENCH
+from .sensors import channels_of, IMU, JOINT_STATE, REPORT_STEP, Samples, SYMBOLS, WRENCH
 from ...measurement.recording import Channel
 from ...simulation.rigid_bodies import _bodies_only, _mujoco, ten_parameters
 
 JOINTS = tuple(f'fr3_joint{i}' for i in range(1, 8))
-RATE = 500.0  # [Hz] of all sensors
+SENSOR_RATE = 500.0  # [Hz] of all sensors
 HARMONICS = 5  # of the motion, of BASE_FREQUENCY [Hz]
 BASE_FREQUENCY = 0.15
 AMPLITUDE = 0.7  # [rad] largest swing of a joint
@@ -35,7 +35,7 @@ class WristRig:
     """
 
     urdf, link = 'franka', 'fr3_flange'
-    step = STEP
+    step = REPORT_STEP
     topics = {STATES: JOINT_STATE, SENSOR: WRENCH, PAYLOAD_IMU: IMU, TRUE_WRENCH: WRENCH}
 
     def __init__(self, description, seed=0):
@@ -93,7 +93,7 @@ class WristRig:
     @property
     def time(self) -> float:
         """Return the time since the start [s]."""
-        return self._count / RATE
+        return self._count / SENSOR_RATE
 
     @property
     def truth(self) -> dict[str, float]:
@@ -101,10 +101,10 @@ class WristRig:
         names = (*SYMBOLS, *(f'bias_{axis}' for axis in ('fx', 'fy', 'fz', 'nx', 'ny', 'nz')))
         return {f'{name}1': float(x) for name, x in zip(names, (*PARAMETERS, *BIAS))}
 
-    def advance(self, duration: float = STEP) -> dict[str, Channel]:
+    def advance(self, duration: float = REPORT_STEP) -> dict[str, Channel]:
         """Move on by ``duration`` [s]; return {topic: Channel} of what was measured."""
         data, said = self.data, Samples()
-        for _ in range(round(duration * RATE)):
+        for _ in range(round(duration * SENSOR_RATE)):
             data.qpos[self._dof], data.qvel[self._dof], data.qacc[self._dof] = self._reference()
             self._mujoco.mj_inverse(self.model, data)
             exact = data.sensordata.copy()

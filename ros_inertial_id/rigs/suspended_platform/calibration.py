@@ -14,10 +14,10 @@ from scipy.spatial.transform import Rotation
 
 from .rig import displacement, Rest
 from ..bodies.observation import BodiesState
-from ..dynamics.rigid_bodies import AXES, composite_rows, own_rows, ROW_UNITS
+from ..dynamics.rigid_bodies import composite_rows, own_rows, ROW_UNITS, wrench_groups
 from ...dynamics.friction import law_of
 from ...dynamics.inertial_parameters import inertia_tensor, Parameter, SCALES, SYMBOLS, UNITS
-from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
+from ...dynamics.regressor import BLOCK, RegressorBlock
 
 PAIRS = tuple((i, j) for i in range(6) for j in range(i, 6))
 K_SCALE = np.array([1e3] * 3 + [1e2] * 3)  # [N/m, N m/rad]: columns of one size
@@ -96,8 +96,10 @@ def predicted_state(
     bias = np.einsum('ikn,k->in', own_rows(replace(body, acc=still, alpha=still)), pi)
     S = np.cross(np.eye(3), pi[1:4])  # rows e x mc: S @ v = mc x v
     M = np.block([[pi[0] * np.eye(3), -S], [S, inertia_tensor(pi)]])
-    own = np.hstack([np.einsum('nij,nj->ni', into, part) for part in np.hsplit(wrench, 2)])
-    acc, alpha = np.hsplit(np.linalg.solve(M, own.T - bias).T, 2)
+    wrench_on_body = np.hstack(
+        [np.einsum('nij,nj->ni', into, part) for part in np.hsplit(wrench, 2)]
+    )
+    acc, alpha = np.hsplit(np.linalg.solve(M, wrench_on_body.T - bias).T, 2)
     return replace(state, bodies=(replace(body, acc=acc, alpha=alpha),))
 
 
@@ -125,11 +127,5 @@ def calibration_blocks(
         springs[range(6), 21 + np.arange(6)] = dx.T
         springs[range(6), 27 + np.arange(6)] = -1.0
         W = np.concatenate([rows, springs], axis=1)
-        yield RegressorBlock(
-            piece.t,
-            state.segment,
-            tuple(
-                RowGroup(f'platform {axis}', unit, np.arange(43), W[i].T, known[:, i], known[:, i])
-                for i, (axis, unit) in enumerate(zip(AXES, ROW_UNITS))
-            ),
-        )
+        groups = wrench_groups('platform', np.arange(43), W.transpose(0, 2, 1), known, known)
+        yield RegressorBlock(piece.t, state.segment, groups)

@@ -17,10 +17,10 @@ from .observation import observe_platform
 from .rig import check_calibrated, platform_rig, PlatformRig, spring_wrench
 from ..bodies.method import BodiesMethod, BodiesOptions
 from ..bodies.observation import BodiesObservation, BodiesState
-from ..dynamics.rigid_bodies import AXES, composite_rows, ROW_UNITS
+from ..dynamics.rigid_bodies import AXES, composite_rows, wrench_groups
 from ..estimation.noisy_rows import Calibrated
 from ...dynamics.inertial_parameters import Parameter, ten_of_body
-from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
+from ...dynamics.regressor import BLOCK, RegressorBlock
 from ...measurement.recording import Recording
 from ...methods.capabilities import KnownMass
 from ...options import option
@@ -136,18 +136,18 @@ class SuspendedPlatform(
             W = known_mass(W[:, 10:], robot.mass)
             if np.isfinite(robot.mass):
                 y, W = y - robot.mass * W[:, 0].T, W[:, 1:]
-            groups = []
-            for i, (axis, unit) in enumerate(zip(AXES, ROW_UNITS)):
-                rows, columns = W[i].T, np.arange(bodies)
-                if damped:
-                    rows = np.column_stack([rows, rate[:, i]])
-                    columns = np.append(columns, bodies + i)
-                groups.append(RowGroup(f'platform {axis}', unit, columns, rows, y[:, i], y[:, i]))
-            yield RegressorBlock(piece.t, state.segment, tuple(groups))
+            rows, columns = W.transpose(0, 2, 1), np.tile(np.arange(bodies), (6, 1))
+            if damped:
+                rows = np.concatenate([rows, rate.T[:, :, None]], axis=2)
+                columns = np.column_stack([columns, bodies + np.arange(6)])
+            groups = wrench_groups('platform', columns, rows, y, y)
+            yield RegressorBlock(piece.t, state.segment, groups)
 
     def total_mass(self, robot: PlatformRig) -> float | None:
         """Return the mass of all links [kg] where the rig's description has it."""
-        return robot.mass if np.isfinite(robot.mass) else None
+        if np.isfinite(robot.mass):
+            return robot.mass
+        return None
 
     def calibrated_rows(self, state: BodiesState, robot: PlatformRig) -> Iterator[RegressorBlock]:
         """Yield RegressorBlocks about the calibrated numbers of a PlatformRig."""

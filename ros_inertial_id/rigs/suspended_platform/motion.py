@@ -70,11 +70,13 @@ class PlatformMotion:
         """
         out = []
         for body, fused in self.fused.items():
-            errors = fused.fused.shared if shared else fused.fused.errors
+            errors = fused.fused.errors
+            if shared:
+                errors = fused.fused.shared
             for off in errors.T:
-                other = copy(self)
-                other._states = {**self._states, **dict(zip(self._keys[body], fused.states(off)))}
-                out.append(other)
+                motion = copy(self)
+                motion._states = {**self._states, **dict(zip(self._keys[body], fused.states(off)))}
+                out.append(motion)
         return out
 
     def own(self, body: int, t: np.ndarray) -> BodyState:
@@ -91,6 +93,13 @@ class PlatformMotion:
             pose[:, :3], pose[:, 3:], self.kernel, self.period, self.robot.gravity_base
         )
 
+    def moves(self, body: int, t: np.ndarray) -> bool:
+        """Return whether a ``body`` moves beside its parent at uniform times t (N,) [s]."""
+        if body == 0:
+            return True
+        _, rms = self.posture(t)[body - 1]
+        return rms >= HELD
+
     def posture(self, t: np.ndarray) -> list[tuple[np.ndarray, float]]:
         """
         Return per link (mean rotation in its parent, rms of its turning [rad]).
@@ -105,11 +114,11 @@ class PlatformMotion:
     def _posture(self, t):
         frames = [Rotation.from_quat(self.raw(k, t)) for k in range(len(self.series))]
         out = []
-        for joint, series, own in zip(self.robot.joints[1:], self.series[1:], frames[1:]):
+        for joint, series, attitude in zip(self.robot.joints[1:], self.series[1:], frames[1:]):
             if series is None:
                 out.append((joint.rotation, 0.0))
                 continue
-            relative = frames[joint.parent].inv() * own
+            relative = frames[joint.parent].inv() * attitude
             mean = relative.mean()
             away = (mean.inv() * relative).as_rotvec()
             half = min(half_width(self.kernel), len(t) // 4)
@@ -132,32 +141,33 @@ class PlatformMotion:
 
     def __call__(self, t):
         bodies = [self.own(0, t)]
-        for body, (joint, (mean, rms)) in enumerate(
-            zip(self.robot.joints[1:], self.posture(t)), 1
-        ):
+        links = zip(self.robot.joints[1:], self.posture(t))
+        for body, (joint, (mean, rms)) in enumerate(links, 1):
             parent = bodies[joint.parent]
             if rms < HELD:
                 still = np.zeros(3)
-                bodies.append(carried(parent, joint, Rotation.from_matrix(mean), still, still))
+                state = carried(parent, joint, Rotation.from_matrix(mean), still, still)
+            elif joint.kind == 'revolute':
+                state = hinged(parent, joint, self.own(body, t))
             else:
-                moved = hinged if joint.kind == 'revolute' else jointed
-                bodies.append(moved(parent, joint, self.own(body, t)))
+                state = jointed(parent, joint, self.own(body, t))
+            bodies.append(state)
         return tuple(bodies)
 
 
-def hinged(parent: BodyState, joint: Joint, own: BodyState) -> BodyState:
+def hinged(parent: BodyState, joint: Joint, body: BodyState) -> BodyState:
     """
     Return the BodyState of a body that turns in its parent about a hinge.
 
-    What ``own`` shows across the axis is noise, for the hinge does not turn there.
+    What ``body`` shows across the axis is noise, for the hinge does not turn there.
     """
-    zero, turn = Rotation.from_matrix(joint.rotation), Rotation.from_quat(own.quaternion_xyzw)
+    zero, turn = Rotation.from_matrix(joint.rotation), Rotation.from_quat(body.quaternion_xyzw)
     into = turn.inv() * Rotation.from_quat(parent.quaternion_xyzw)
     relative = (into * zero).inv().as_quat()
     angle = 2.0 * np.arctan2(relative[:, :3] @ joint.axis, relative[:, 3])
     # omega x spin, which the relative acceleration has besides, is across the axis.
     rate, acceleration = (
-        ((getattr(own, q) - into.apply(getattr(parent, q))) @ joint.axis)[:, None] * joint.axis
+        ((getattr(body, q) - into.apply(getattr(parent, q))) @ joint.axis)[:, None] * joint.axis
         for q in ('omega', 'alpha')
     )
     turned = zero * Rotation.from_rotvec(angle[:, None] * joint.axis)

@@ -23,7 +23,7 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
     which markers were lost.
     """
     origin = recording.origin_ns()
-    series = [read_pose(recording, source, origin) if source else None for source in robot.sources]
+    series = [_pose(recording, source, origin) for source in robot.sources]
     seen = [s for s in series if s is not None]
     clock = common_clock(seen, origin)
     clock, kernel, summary = clock_and_filter(
@@ -38,7 +38,10 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
     if options.posture == 'held':
         _check_held(robot, postures, clock)
     imus = _fuse_imus(recording, robot, motion, stretches, options)
-    sources = {f'{name} {s.topic}': dict(s.note) for name, s in zip(robot.body_names, series) if s}
+    sources = {}
+    for name, pose in zip(robot.body_names, series):
+        if pose is not None:
+            sources[f'{name} {pose.topic}'] = dict(pose.note)
     summary = replace(summary, velocity='differentiated').with_details(
         held=[_held_links(robot, p) for p in postures],
         imus=imus,
@@ -50,13 +53,22 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
     )
 
 
+def _pose(recording, source, origin):
+    """Return the Series of a body's pose, None of one that is bolted to its parent."""
+    if source is None:
+        return None
+    return read_pose(recording, source, origin)
+
+
 def _fuse_imus(recording, robot, motion, stretches, options):
     """Let IMUs improve a PlatformMotion; return {body: what was found}."""
     notes = {}
     for body, (name, source) in enumerate(zip(robot.body_names, robot.sources)):
+        if source is None or source.imu is None:
+            continue
         # A link that is held moves with its parent.
-        moving = [t for t in stretches if not body or motion.posture(t)[body - 1][1] >= HELD]
-        if moving and source and source.imu:
+        moving = [t for t in stretches if motion.moves(body, t)]
+        if moving:
             notes[name] = motion.fuse(recording, body, moving, options.largest_clock_offset)
     return notes
 
@@ -72,28 +84,27 @@ def _held_links(robot, posture):
 def _check_held(robot, postures, clock):
     """Raise RecordingError where a link was not held."""
     for (start, count), posture in zip(clock.segments, postures):
-        for name, (_, rms) in zip(robot.link_names, posture):
-            if rms >= HELD:
-                raise RecordingError(
-                    f'link {name!r} was not still',
-                    expected=f'within {np.degrees(HELD):.2f} deg',
-                    found=f'{np.degrees(rms):.2f} deg rms from {start:.3f} to '
-                    f'{start + count * clock.period:.3f} s',
-                    do='hold it and record again, or cut the recording',
-                )
+        turning = [rms for _, rms in posture]
+        loose = [k for k, rms in enumerate(turning) if rms >= HELD]
+        if loose:
+            raise RecordingError(
+                f'link {robot.link_names[loose[0]]!r} was not still',
+                expected=f'within {np.degrees(HELD):.2f} deg',
+                found=f'{np.degrees(turning[loose[0]]):.2f} deg rms from {start:.3f} to '
+                f'{start + count * clock.period:.3f} s',
+                do='hold it and record again, or cut the recording',
+            )
 
 
 def acceleration_noise(observation: BodiesObservation) -> np.ndarray:
     """
-    Return how the markers' noise shows in the platform's filtered acceleration (3,) [m/s^2].
+    Return the markers' noise in the platform's filtered acceleration (3,) [m/s^2].
 
     The median over stretches: what touches the platform is no noise.
     """
     motion: Any = observation.motion  # a PlatformMotion
-    noise = [
-        white_variance(values[:, :3])
-        for values in on_stretches([motion.series[0]], observation.clock)
-    ]
+    poses = on_stretches([motion.series[0]], observation.clock)
+    noise = [white_variance(pose[:, :3]) for pose in poses]
     standard_deviation = np.sqrt(np.median(noise, axis=0))
     pulse = np.zeros((4 * len(motion.kernel) + 101, 1))
     pulse[len(pulse) // 2] = 1.0

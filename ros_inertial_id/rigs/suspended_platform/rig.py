@@ -89,21 +89,21 @@ def platform_rig(text: str, gravity_base: np.ndarray) -> PlatformRig:
     """
     data = read_description(text, KEYS)
     entry = mapping(data.get('platform'), 'platform')
-    covariance, source = _covariance(entry.get('covariance')), _pose_source('platform', entry)
-    if source.imu is None:
-        covariance = None if covariance is None else covariance[:CALIBRATED, :CALIBRATED]
-    elif covariance is not None and len(covariance) > CALIBRATED:
-        extrinsics = covariance[CALIBRATED:, CALIBRATED:]
-        source = replace(source, imu=replace(source.imu, covariance=extrinsics))
+    source, covariance = _calibrated(entry)
     names, joints, sources, inertias = ['platform'], [free_joint()], [source], []
     for name, link in mapping(data.get('links'), 'links', empty=True).items():
         link = mapping(link, f'link {name!r}')
-        joints.append(read_joint(link, name, names, ('platform', 'fixed')))
-        fixed = joints[-1].kind == 'fixed'
-        sources.append(None if fixed else _pose_source(name, link))
+        joint = read_joint(link, name, names, ('platform', 'fixed'))
+        source = None
+        if joint.kind != 'fixed':
+            source = _pose_source(name, link)
+        joints.append(joint)
+        sources.append(source)
         inertias.append(read_inertial(link, name))
         names.append(name)
-    mass = data.get('mass')
+    mass = float('nan')
+    if data.get('mass') is not None:
+        (mass,) = vector([data['mass']], 'mass', 1)
     return PlatformRig(
         str(data.get('name', 'suspended platform')),
         text,
@@ -116,11 +116,24 @@ def platform_rig(text: str, gravity_base: np.ndarray) -> PlatformRig:
         vector(entry.get('rest_position', [0.0] * 3), 'rest_position'),
         rotation_of(entry.get('rest_rpy', [0.0] * 3), 'rest_rpy'),
         vector(entry.get('inertial', [float('nan')] * 10), 'inertial of the platform', 10, True),
-        float('nan') if mass is None else float(vector([mass], 'mass', 1)[0]),
+        float(mass),
         np.asarray(gravity_base, dtype=float),
         np.array(inertias).reshape(-1, 10),
         covariance,
     )
+
+
+def _calibrated(entry):
+    """Return the platform's BodySource and the covariance of the calibrated numbers, or None."""
+    source, covariance = _pose_source('platform', entry), _covariance(entry.get('covariance'))
+    if covariance is None:
+        return source, None
+    if source.imu is None:
+        return source, covariance[:CALIBRATED, :CALIBRATED]
+    if len(covariance) > CALIBRATED:
+        extrinsics = covariance[CALIBRATED:, CALIBRATED:]
+        source = replace(source, imu=replace(source.imu, covariance=extrinsics))
+    return source, covariance
 
 
 def _pose_source(name, entry):
@@ -170,17 +183,18 @@ def _covariance(rows):
     if rows is None:
         return None
     try:
-        lower = [[float(x) for x in str(row).split()] for row in rows]
-        out = np.zeros((len(lower), len(lower)))
-        for k, row in enumerate(lower):
-            out[k, : k + 1] = out[: k + 1, k] = row
+        out = np.zeros((len(rows), len(rows)))
+        for k, row in enumerate(rows):
+            out[k, : k + 1] = out[: k + 1, k] = [float(x) for x in str(row).split()]
     except (TypeError, ValueError):
         out = np.zeros((0, 0))
-    good = (CALIBRATED, CALIBRATED + EXTRINSICS)
-    if len(out) not in good or not np.isfinite(out).all() or np.diag(out).min() < 0.0:
+    sizes = (CALIBRATED, CALIBRATED + EXTRINSICS)
+    possible = np.isfinite(out).all() and (np.diag(out) >= 0.0).all()
+    if len(out) not in sizes or not possible:
         raise ConfigError(
             'covariance of the platform',
             do='calibrate it anew, or leave it out',
-            expected=f'the {CALIBRATED} lines that a calibration writes, or {good[1]} with an IMU',
+            expected=f'the {CALIBRATED} lines that a calibration writes, or {sizes[1]} '
+            'with an IMU',
         )
     return out
