@@ -108,28 +108,27 @@ def status(options: Any, word: str) -> int:
     return STRICT_STATUS if options.strict and word == DO_NOT_USE else 0
 
 
-def known_load(argument: str, mass_alone: bool = False) -> np.ndarray:
+def numbers_in(words: str) -> list[float]:
+    """Return the numbers that ``words`` are, with blanks or commas between; [] for other words."""
+    try:
+        return [float(word) for word in words.replace(',', ' ').split()]
+    except ValueError:
+        return []
+
+
+def known_load(words: str, or_else: str = '') -> np.ndarray:
     """
     Return the ten standard parameters (10,) of a known load as LOAD has them, about X Y Z's frame.
 
-    mass_alone : whether MASS will do; the others are NaN then
+    or_else : what else is understood, for the message of the ConfigError where it is none of these
     """
     from ..procedures.drive_gains import load_parameters
 
-    try:
-        numbers = [float(word) for word in argument.replace(',', ' ').split()]
-    except ValueError:
-        numbers = []
+    numbers = numbers_in(words)
     if len(numbers) == 10:
         return np.array(numbers)
-    if len(numbers) == 1 and mass_alone:
-        return load_parameters(numbers[0], [0.0] * 3) + np.append(0.0, np.full(9, np.nan))
     if len(numbers) not in (4, 7):
-        raise ConfigError(
-            'the known load',
-            found=repr(argument),
-            expected=LOAD + (', or "MASS" alone' if mass_alone else ''),
-        )
+        raise ConfigError('the known load', found=repr(words), expected=LOAD + or_else)
     mass, square = numbers[0], np.square(numbers[4:] or [0.0] * 3)
     return load_parameters(mass, numbers[1:4], mass / 12.0 * np.diag(square.sum() - square))
 
