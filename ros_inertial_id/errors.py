@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import re
 import unicodedata
 
-LONGEST = 2000  # letters of a message: what it quotes comes from files
+LONGEST_MESSAGE = 2000  # letters of a message: what it quotes comes from files
 
 
 def printable(text: object) -> str:
@@ -46,8 +46,8 @@ class InertialIdError(Exception):
         names = set() if text.isascii() else set(re.findall(r"[^\s,;:'\"]+", text))
         if len({unicodedata.normalize('NFC', name) for name in names}) < len(names):
             text += '; names of the same letters are coded in two ways (Unicode NFC and NFD)'
-        if len(text) > LONGEST:
-            text = f'{text[: LONGEST // 2]} [...] {text[-LONGEST // 2 :]}'
+        if len(text) > LONGEST_MESSAGE:
+            text = f'{text[: LONGEST_MESSAGE // 2]} [...] {text[-LONGEST_MESSAGE // 2 :]}'
         super().__init__(printable(text))
 
 

@@ -32,7 +32,7 @@ from .errors import ConfigError, file_errors
 
 # Blocks of a configuration file that hold no method's options.
 DESIGN, DRIVER = 'design', 'driver'
-LARGEST = sys.float_info.max  # a whole number of 400 digits is no float
+LARGEST_FLOAT = sys.float_info.max  # a whole number of 400 digits is no float
 DEEPEST, MOST_COPIED = 100, 100_000  # levels of a YAML; letters that its aliases stand for
 TAG = 'ros_inertial_id'  # of the element of a robot description that holds such blocks
 TOPIC = re.compile(r'(?=.{1,200}$)(~?/)?[a-z_]\w*(/[a-z_]\w*)*', re.A | re.I)  # as rmw allows
@@ -134,7 +134,7 @@ def _check(kind: type[Any], spec: 'Field[Any]', value: Any, what: str) -> Any:
 def _checked(value: Any, kind: type, metadata: Mapping[str, Any], what: str) -> Any:
     """Return a single value in its type and range."""
     value = value.item() if isinstance(value, np.generic) else value
-    if kind is float and type(value) is int and abs(value) <= LARGEST:
+    if kind is float and type(value) is int and abs(value) <= LARGEST_FLOAT:
         value = float(value)
     unit = f' {metadata["unit"]}' if metadata.get('unit') else ''
     if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):

@@ -20,9 +20,9 @@ import numpy as np
 from ..estimation.r_factors import triangle
 from ..lapack import solve_triangular
 
-ROUNDS = 20
-SETTLED = 1e-3  # of a standard error
-FEWEST = 5  # days that a trend needs
+ALTERNATIONS = 20
+SETTLED_CHANGE = 1e-3  # of a standard error
+TREND_DAYS = 5  # days that a trend needs
 
 
 def changes_of(
@@ -46,7 +46,7 @@ def changes_of(
     beta = np.zeros(size)
     rows = np.vstack([prior[0], *(A[:, :size] for A, _ in systems)])
     R = triangle(np.array(rows, order='F'))
-    for _ in range(ROUNDS):
+    for _ in range(ALTERNATIONS):
         left = (
             np.concatenate([prior[1], *(t - B @ d for (_, t), B, d in zip(systems, maps, delta))])
             - rows @ beta
@@ -60,7 +60,7 @@ def changes_of(
         new -= (precision * new).sum(0) / precision.sum(0)
         moved = np.abs((new - delta) / errors).max()
         delta = new
-        if moved < SETTLED:
+        if moved < SETTLED_CHANGE:
             break
     return delta, errors, beta
 
@@ -85,7 +85,7 @@ def trend_of(days: np.ndarray, values: np.ndarray, errors: np.ndarray) -> Trend 
 
     days : (n,) increasing; values, errors : (n,)
     """
-    if len(days) < FEWEST or not np.ptp(days):
+    if len(days) < TREND_DAYS or not np.ptp(days):
         return None
     time = (days - days[0]) / (days[-1] - days[0])
     A = np.column_stack([np.ones(len(days)), time]) / errors[:, None]

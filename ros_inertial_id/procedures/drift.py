@@ -33,10 +33,10 @@ from ..methods import METHODS
 from ..processes import Lost
 
 CARRIED = (5.0,) + (1.5,) * 3 + (0.05,) * 6  # [kg, kg m, kg m^2] prior of what is carried
-TILT = 0.2  # [rad] prior of a tilt
-SHARE = 0.03  # of friction: a change that matters, ...
-LEAST = {'kg': 0.03, 'kg m': 0.009, 'rad': 0.002}  # ... and of others; of inertias none
-SAME = 0.02  # [m/s^2] of gravity: the same mounting
+DAILY_TILT = 0.2  # [rad] prior of a tilt
+FRICTION_CHANGE = 0.03  # of friction: a change that matters, ...
+SMALLEST_CHANGE = {'kg': 0.03, 'kg m': 0.009, 'rad': 0.002}  # ... and of others; of inertias none
+SAME_GRAVITY = 0.02  # [m/s^2] of gravity: the same mounting
 Entry = tuple[str, str, str, str, int | None]  # name, joint, law, unit, place of a change
 
 
@@ -107,7 +107,7 @@ def robot_drift(
     own = [
         b
         for b in bags
-        if np.allclose(b.notes['gravity_base'], bags[0].notes['gravity_base'], atol=SAME)
+        if np.allclose(b.notes['gravity_base'], bags[0].notes['gravity_base'], atol=SAME_GRAVITY)
     ]
     base, model_columns = day_systems(plan, model, own)
     entries, S, spread = change_columns(base)
@@ -191,7 +191,7 @@ def change_columns(base: BaseParameters) -> tuple[list[Entry], np.ndarray, np.nd
     for k in range(2):
         entries.append((f'tilt {k + 1}', 'base', 'gravity', 'rad', None))
         columns.append(np.eye(size + 2)[size + k])
-        spread.append(TILT)
+        spread.append(DAILY_TILT)
     return entries, np.array(columns).T, np.array(spread)
 
 
@@ -203,7 +203,7 @@ def _usual(entries: Sequence[Entry], common: np.ndarray, k: int) -> tuple[float,
     """
     _, joint, law, unit, place = entries[k]
     if place is None:
-        return 0.0, LEAST.get(unit, np.inf)
+        return 0.0, SMALLEST_CHANGE.get(unit, np.inf)
     usual = float(common[place])
     if LAWS[law].signed:  # an offset counts against dry friction
         dry = [
@@ -211,5 +211,5 @@ def _usual(entries: Sequence[Entry], common: np.ndarray, k: int) -> tuple[float,
             for _, owner, other, _, p in entries
             if p is not None and owner == joint and LAWS[other].dry
         ]
-        return usual, SHARE * abs(dry[0]) if dry else 0.0
-    return usual, SHARE * abs(usual)
+        return usual, FRICTION_CHANGE * abs(dry[0]) if dry else 0.0
+    return usual, FRICTION_CHANGE * abs(usual)

@@ -18,8 +18,8 @@ from ..dynamics.friction import LAWS
 from ..errors import file_errors
 from ..identification.identified_model import plain
 
-RATE = 0.01  # expected share of changes that are none among those that are named
-NAMED = 20  # robots, at most, that are shown without a change
+FALSE_DISCOVERIES = 0.01  # expected share of changes that are none among those that are named
+NAMED_ROBOTS = 20  # robots, at most, that are shown without a change
 DAY = 86400.0  # [s]
 DATED = 1e9  # [s] since 1970: earlier stamps count from a start, as logs and simulators do
 
@@ -127,7 +127,9 @@ class RobotDrift:
     @property
     def significant(self) -> list[Change]:
         """Return the changes beyond chance, the surest first."""
-        return sorted((c for c in self.changes if c.adjusted <= RATE), key=lambda c: c.p_value)
+        return sorted(
+            (c for c in self.changes if c.adjusted <= FALSE_DISCOVERIES), key=lambda c: c.p_value
+        )
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rows of the table of series."""
@@ -204,7 +206,7 @@ class Drift:
 
     def brief(self) -> 'Drift':
         """Return the Drift of the robots that changed, of all where they are few."""
-        if len(self.robots) <= NAMED:
+        if len(self.robots) <= NAMED_ROBOTS:
             return self
         return replace(self, robots=tuple(r for r in self.robots if r.significant))
 
@@ -213,7 +215,7 @@ class Drift:
         lines = [f'{r.robot}: {c.sentence()}' for r in self.robots for c in r.significant]
         quiet = [r.robot for r in self.robots if not r.significant]
         if quiet:
-            named = ', '.join(quiet) if len(quiet) <= NAMED else f'{len(quiet)} robots'
+            named = ', '.join(quiet) if len(quiet) <= NAMED_ROBOTS else f'{len(quiet)} robots'
             lines.append(f'no significant change: {named}')
         lines.append(f'{self.read} bags read, {self.cached} from the cache')
         return '\n'.join([*lines, *(f'left out: {p}: {why}' for p, why in self.left_out.items())])

@@ -418,7 +418,7 @@ class _LoadedRows:
                     yield RegressorBlock(block.t, block.segment, groups)
 
     def _group(self, group: RowGroup, number: int) -> RowGroup:
-        """Return the rows of a joint in the recording of a ``number``, about this one's columns."""
+        """Return the rows of a joint in the recording of a ``number``, about these columns."""
         places = self._places[group.columns]
         independent = places >= 0
         column_of = dict(zip(group.columns, group.W.T))

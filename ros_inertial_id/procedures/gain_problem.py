@@ -71,7 +71,7 @@ class GainProblem:
 
     @classmethod
     def of(cls, factors: RFactors, scale: np.ndarray, to_find: Sequence[str]) -> 'GainProblem':
-        """Return the GainProblem of RFactors about b columns and the load's; see the class."""
+        """Return the GainProblem of RFactors about b columns of ``scale`` (b,) and the load's."""
         joints = {n: JointRows.of(group, factors.size) for n, group in factors.groups.items()}
         return cls(joints, scale, tuple(to_find))
 
@@ -110,7 +110,11 @@ class GainProblem:
         return GainSolution(beta, now)
 
     def jacobian(self, at: GainSolution, deviation: Mapping[str, float]) -> np.ndarray:
-        """Return the weighted Jacobian (m, b + f) in parameters over scale and ln(1 / gain)."""
+        """
+        Return the Jacobian (m, b + f) in parameters over scale and ln(1 / gain).
+
+        deviation : joint -> of its effort, by which rows are divided
+        """
         count, parts = len(self.scale), []
         for name, rows in self.joints.items():
             part = np.zeros((len(rows.effort), count + len(self.to_find)))
@@ -151,6 +155,7 @@ class GainProblem:
         """
         Return the covariance (b + f, b + f) of parameters and inverse gains to be found.
 
+        deviation : joint -> of its effort, where rows are independent
         EstimationError names gains that the recordings do not show.
         """
         _, s, Vt = np.linalg.svd(self.jacobian(at, deviation), full_matrices=False)

@@ -36,11 +36,11 @@ from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD, METHODS, methods_of
 from ..methods.capabilities import Tiltable
 
-CERTAIN = 3.0  # nats: odds of 20 to 1
-NOTHING = 0.9  # relative residual beyond which gravity explains nothing
-STEPS = 30
-LONGEST = 0.3  # [rad] of a step
-SMALL = 1e-9  # [rad] of the last step
+CERTAIN_SIGN = 3.0  # nats: odds of 20 to 1
+UNEXPLAINED = 0.9  # relative residual beyond which gravity explains nothing
+DIRECTION_STEPS = 30
+LONGEST_TURN = 0.3  # [rad] of a step
+SETTLED_TURN = 1e-9  # [rad] of the last step
 DIRECTIONS = 60  # all around: 15 degrees apart
 
 
@@ -110,7 +110,7 @@ def identify_gravity(
         data, model_columns = aligned_columns(data, RowReader())
         search = _Search(data, model_columns.wide)
         best, antipode = search.minima()
-        if best.relative > NOTHING:
+        if best.relative > UNEXPLAINED:
             raise EstimationError(
                 'no direction of gravity explains the torques',
                 found=f'a residual of {100 * best.relative:.0f} %',
@@ -188,7 +188,7 @@ def _decided(search, found, prior):
     towards = 1.0 - 2.0 * first
     kind = 'given' if given else 'data' if prior == 'none' else 'nominal'
     # In the data alone model errors, not noise, distinguish g from -g: that decides nothing.
-    ambiguous = kind == 'data' or (kind == 'nominal' and towards * nominal < CERTAIN)
+    ambiguous = kind == 'data' or (kind == 'nominal' and towards * nominal < CERTAIN_SIGN)
     chosen, other = pair[first], pair[1 - first]
     return GravityEstimate(
         chosen.direction,
@@ -261,14 +261,14 @@ class _Search:
         sd : {group: deviation of its rows}, ones by default; prior : rows about the parameters
         """
         params = self._solved(self._factors(direction), sd, prior)[0]
-        for _ in range(STEPS):
+        for _ in range(DIRECTION_STEPS):
             across, count = across_gravity(direction), len(params)
             x, covariance = self._solved(self._factors(direction, params, across), sd, prior)
             params, angles = x[:count], x[count:]
             size = float(np.linalg.norm(angles))
-            if size < SMALL:
+            if size < SETTLED_TURN:
                 break
-            direction = turned(direction, across, min(1.0, LONGEST / size) * angles)
+            direction = turned(direction, across, min(1.0, LONGEST_TURN / size) * angles)
         factors = self._factors(direction)
         squares = {
             name: max(g.residual(params) ** 2, (1e-12 * g.target()) ** 2, 1e-300)

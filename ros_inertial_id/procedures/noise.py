@@ -40,16 +40,18 @@ class Noise:
 
     def _average(self, time, value):
         """Take the change within a lag into the mean."""
-        step = time - self._recent[-1][0] if self._recent else 0.0
         self._recent.append((time, value))
+        if len(self._recent) == 1:
+            return
+        step = time - self._recent[-2][0]
         while len(self._recent) > 2 and self._recent[1][0] <= time - self._lag:
             self._recent.popleft()
-        passed = time - self._recent[0][0]
+        before, value_before = self._recent[0]
+        passed = time - before
         if not step or passed < 0.5 * self._lag:
             return
-        square = (value - self._recent[0][1]) ** 2 / (
-            2.0 * (1.0 - np.exp(-self._bandwidth * passed))
-        )
+        independent = 1.0 - np.exp(-self._bandwidth * passed)
+        square = (value - value_before) ** 2 / (2.0 * independent)
         age = time - self._began
         if age > MEMORY:
             square = np.minimum(square, WILD * self._variance)

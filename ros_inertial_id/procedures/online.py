@@ -41,15 +41,15 @@ from ..measurement.summary import Summary
 from ..methods import DEFAULT_METHOD, METHODS, methods_of
 from ..methods.capabilities import Live
 
-WARM_UP = 8.0  # [s] of motion by which the signals are examined
-LONGEST = 30.0  # [s] that are kept
+EXAMINED_FIRST = 8.0  # [s] of motion by which the signals are examined
+KEPT_SECONDS = 30.0  # [s] that are kept
 EXAMINE = 4.0  # [s] from one examination to the next, ...
 SELDOM = 16.0  # [s] ... later a quarter of what was learnt, at most this
 HIGHER = 1.2  # times the cutoff: what was filtered before is lost
 LAG = 2.0  # [s] behind the newest sample: the filter is as long as a recording's
 FORGETTING = 0.95  # factor on the residuals' statistics per second
 GROWN = 1.5  # times the data by which an estimate is another one: its residuals begin anew
-ENOUGH = 2.5  # [s] of residuals that show their correlation
+CORRELATION_SECONDS = 2.5  # [s] of residuals that show their correlation
 CHOICE = 1.5  # times the data with which the model is chosen again
 ACCUMULATED = ('ordinary', 'weighted', 'ridge')  # estimators that need no second look at the data
 
@@ -109,7 +109,7 @@ class OnlineIdentification:
         self._predicting: tuple[Any, tuple[Parameter, ...], np.ndarray] | None = None
         self._chosen: tuple[Choice, float] | None = None
         self.summary = Summary()
-        self.waiting = f'the first {WARM_UP:.0f} s of motion'
+        self.waiting = f'the first {EXAMINED_FIRST:.0f} s of motion'
 
     @property
     def gaps(self) -> int:
@@ -161,7 +161,7 @@ class OnlineIdentification:
             self._begin(recording, robot, observation.summary)
 
     def _recent(self):
-        """Return the last LONGEST seconds as a Recording, and keep no more; None below WARM_UP."""
+        """Return the last KEPT_SECONDS as a Recording, and keep no more; None of too few."""
         channels = {
             topic: whole(c) if c.type == JOINT_STATE else c
             for topic, c in ((topic, joined(parts)) for topic, parts in self._kept.items())
@@ -170,10 +170,10 @@ class OnlineIdentification:
             return None
         recording = Recording(channels, self._urdf)
         span = (max(c.stamp_ns.max() for c in channels.values()) - recording.origin_ns()) * 1e-9
-        if span > LONGEST:
-            recording = recording.window(span - LONGEST)
+        if span > KEPT_SECONDS:
+            recording = recording.window(span - KEPT_SECONDS)
         self._kept = {topic: [c] for topic, c in recording.channels.items() if len(c)}
-        return recording if span >= WARM_UP else None
+        return recording if span >= EXAMINED_FIRST else None
 
     def _begin(self, recording, robot, summary):
         """Learn from a Recording, filtered as its summary says, and from what comes after it."""
@@ -211,7 +211,7 @@ class OnlineIdentification:
 
     def _compare(self, state, period, robot, parameters, values):
         """Add the residuals of a state's samples under the estimate before them."""
-        if self._factors.seconds > GROWN * max(self._since, ENOUGH):
+        if self._factors.seconds > GROWN * max(self._since, CORRELATION_SECONDS):
             self._former, self._residuals = self._residuals, Residuals()
             self._since = self._factors.seconds
         self._residuals.fade(FORGETTING ** (len(state.t) * period))
@@ -226,7 +226,7 @@ class OnlineIdentification:
     def _recent_residuals(self):
         """Return the Residuals under recent estimates, those before while they are too few."""
         period = self.summary.decimate / self.summary.rate
-        few = self._residuals.filtered.samples * period < ENOUGH
+        few = self._residuals.filtered.samples * period < CORRELATION_SECONDS
         return self._former if few and self._former.filtered.samples else self._residuals
 
     def _estimate(self):
