@@ -19,13 +19,7 @@ from ros_inertial_id.identification.identified_model import plain
 from ros_inertial_id.identification.settings import load_options, options_class
 from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
 from ros_inertial_id.methods import METHODS
-from ros_inertial_id.options import (
-    check_ranges,
-    option,
-    options_from,
-    settings_of,
-    yaml_content,
-)
+from ros_inertial_id.options import check_ranges, option, options_from, settings_of, yaml_content
 
 CONFIG = sorted((Path(__file__).parents[1] / 'config').glob('*.yaml'))
 

@@ -103,7 +103,7 @@ class OnlineIdentification:
             )
         self._urdf, self._method, self._options = urdf, kind, options
         self.commands = command_topics(options)
-        self._kept: dict[str, list[Channel]] = {}
+        self._recent_parts: dict[str, list[Channel]] = {}
         self._examined, self._forget = -np.inf, forget
         self._live: Any = None
         self._predicting: tuple[Any, tuple[Parameter, ...], np.ndarray] | None = None
@@ -114,12 +114,16 @@ class OnlineIdentification:
     @property
     def gaps(self) -> int:
         """Return how often the stream broke and was begun anew."""
-        return self._live.gaps if self._live else 0
+        if self._live is None:
+            return 0
+        return self._live.gaps
 
     def add(self, channel: Channel) -> None:
         """Take a ``channel`` of new samples; RecordingError for those that cannot be used."""
-        self._kept.setdefault(channel.topic, []).append(channel)
-        for topic in self._live.topics if self._live else ():  # with or without the slash
+        self._recent_parts.setdefault(channel.topic, []).append(channel)
+        if self._live is None:
+            return
+        for topic in self._live.topics:  # with or without the slash
             if topic.lstrip('/') == channel.topic.lstrip('/'):
                 self._live.add(replace(channel, topic=topic))
 
@@ -141,12 +145,9 @@ class OnlineIdentification:
                 return None
 
     def _examine(self):
-        """Examine what was kept as a recording; begin when it is one, or of higher bandwidth."""
-        newest = max((parts[-1].stamp_ns[-1] for parts in self._kept.values()), default=0) * 1e-9
-        pause = 0.0 if self._live is None else examined_after(self._learnt)
-        if newest < self._examined + pause:
+        """Examine what came of late as a recording; begin when it is one, or of more bandwidth."""
+        if not self._is_time_to_examine():
             return
-        self._examined = newest
         recording = self._recent()
         if recording is None or (self._live is not None and self._options.cutoff):
             return
@@ -160,20 +161,31 @@ class OnlineIdentification:
         if self._live is None or observation.summary.cutoff > HIGHER * self.summary.cutoff:
             self._begin(recording, robot, observation.summary)
 
+    def _is_time_to_examine(self):
+        """Return whether the last examination is long enough ago; if so this is one."""
+        newest = max((parts[-1].stamp_ns[-1] for parts in self._recent_parts.values()), default=0)
+        due = self._examined
+        if self._live is not None:
+            due += examined_after(self._learnt)
+        if newest * 1e-9 < due:
+            return False
+        self._examined = newest * 1e-9
+        return True
+
     def _recent(self):
         """Return the last KEPT_SECONDS as a Recording, and keep no more; None of too few."""
-        channels = {
-            topic: whole(c) if c.type == JOINT_STATE else c
-            for topic, c in ((topic, joined(parts)) for topic, parts in self._kept.items())
-        }
-        if not channels:
+        if not self._recent_parts:
             return None
+        channels = {topic: _usable(parts) for topic, parts in self._recent_parts.items()}
         recording = Recording(channels, self._urdf)
-        span = (max(c.stamp_ns.max() for c in channels.values()) - recording.origin_ns()) * 1e-9
+        newest = max(channel.stamp_ns.max() for channel in channels.values())
+        span = (newest - recording.origin_ns()) * 1e-9
         if span > KEPT_SECONDS:
             recording = recording.window(span - KEPT_SECONDS)
-        self._kept = {topic: [c] for topic, c in recording.channels.items() if len(c)}
-        return recording if span >= EXAMINED_FIRST else None
+        self._recent_parts = {topic: [c] for topic, c in recording.channels.items() if len(c)}
+        if span < EXAMINED_FIRST:
+            return None
+        return recording
 
     def _begin(self, recording, robot, summary):
         """Learn from a Recording, filtered as its summary says, and from what comes after it."""
@@ -185,7 +197,8 @@ class OnlineIdentification:
         data = Dataset(self._method, (robot,), (), fixed)
         columns = with_known(self._method.parameters(robot, fixed), fixed.given)
         live = self._method.source(robot, fixed, LAG, summary)
-        for channel in [_channel(recording.channels, topic) for topic in live.topics]:
+        channels = [_channel(recording.channels, topic) for topic in live.topics]
+        for channel in channels:
             live.add(channel)
         self._data, self._live = data, live
         self._factors = GrowingFactor(
@@ -216,21 +229,23 @@ class OnlineIdentification:
             self._since = self._factors.seconds
         self._residuals.fade(FORGETTING ** (len(state.t) * period))
         for block in self._method.regress(state, robot, parameters):
-            received = np.flatnonzero(
-                np.all([np.isfinite(g.y) & np.isfinite(g.y_raw) for g in block.groups], axis=0)
-            )
-            if received.size:
-                block = block.rows(received)
+            received = np.ones(len(block.t), bool)
+            for group in block.groups:
+                received &= np.isfinite(group.y) & np.isfinite(group.y_raw)
+            if received.any():
+                block = block.rows(np.flatnonzero(received))
                 self._residuals.add(block, block.predicted(values))
 
     def _recent_residuals(self):
         """Return the Residuals under recent estimates, those before while they are too few."""
         period = self.summary.decimate / self.summary.rate
         few = self._residuals.filtered.samples * period < CORRELATION_SECONDS
-        return self._former if few and self._former.filtered.samples else self._residuals
+        if few and self._former.filtered.samples:
+            return self._former
+        return self._residuals
 
     def _estimate(self):
-        solution, fit_ = self._solution(), self._recent_residuals().filtered
+        solution, recent = self._solution(), self._recent_residuals().filtered
         base, free = solution.problem.base, solution.free
         self._predicting = solution.data.robot, base.parameters, solution.values
         self.waiting = ''
@@ -240,7 +255,7 @@ class OnlineIdentification:
             solution.data.robot.gravity_base,
             self._factors.seconds,
             free.condition_number,
-            fit_.summary()['relative_percent'] if fit_.samples else None,
+            recent.relative_percent,
         )
 
     def _solution(self) -> Solution:
@@ -255,6 +270,14 @@ class OnlineIdentification:
             replace(choice, model_columns=model_columns),
             lambda *_: self._recent_residuals(),
         )
+
+
+def _usable(parts):
+    """Return Channels of a topic as one, of joint states without messages that lack something."""
+    channel = joined(parts)
+    if channel.type != JOINT_STATE:
+        return channel
+    return whole(channel)
 
 
 def examined_after(seconds: float) -> float:
