@@ -31,9 +31,8 @@ STYLES = {
 
 def changed(options: Any, *names: str) -> dict[str, Any]:
     """Return {name: value} of the options of a configuration that the command line gives."""
-    changes = {
-        name: getattr(options, name) for name in names if getattr(options, name) is not None
-    }
+    values = {name: getattr(options, name) for name in names}
+    changes = {name: value for name, value in values.items() if value is not None}
     if getattr(options, 'lock', None) is not None:
         changes['locked_joints'] = tuple(options.lock.split(','))
     return changes
@@ -49,21 +48,27 @@ def show(
     data : plain or NumPy's.  The object also has ``schema``, the verb and the version of its keys,
     and ``verdict``: the result's own or the lines of the text.
     """
-    data, text = {**data, **(files or {})}, '\n'.join([text, *(files or {}).values()])
+    files = files or {}
+    text = '\n'.join([text, *files.values()])
     if not options.json:
-        if sys.stdout.isatty():
-            from rich.console import Console
-            from rich.text import Text
-
-            shown = Text(printable(text))
-            for style, words in STYLES.items():
-                shown.highlight_regex(words, style)
-            Console(highlight=False).print(shown, soft_wrap=True)
-        else:
-            print(printable(text))
+        _print_text(printable(text))
         return
     head = {'schema': f'ros_inertial_id/{options.verb}/{KEYS}', 'verdict': text.split('\n')}
-    print(json.dumps(plain({**head, **data})))
+    print(json.dumps(plain({**head, **data, **files})))
+
+
+def _print_text(text: str) -> None:
+    """Print a ``text``, verdicts in colour on a terminal."""
+    if not sys.stdout.isatty():
+        print(text)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    coloured = Text(text)
+    for style, words in STYLES.items():
+        coloured.highlight_regex(words, style)
+    Console(highlight=False).print(coloured, soft_wrap=True)
 
 
 def page(options: Any, path: str | Path, sheet: Callable[[], Any]) -> dict[str, str]:
@@ -94,18 +99,19 @@ def identified(
         files['urdf'] = options.urdf_out
         model.to_urdf(options.urdf_out)
     word = model.statistics['verdict']['word']
-    show(
-        options,
-        {**outline(model.identified), **numbers} if options.json else {},
-        '\n'.join([f'Verdict: {word}', result.summary(), *lines]),
-        files,
-    )
+    text = '\n'.join([f'Verdict: {word}', result.summary(), *lines])
+    data: dict[str, Any] = {}
+    if options.json:
+        data = {**outline(model.identified), **numbers}
+    show(options, data, text, files)
     return status(options, word)
 
 
 def status(options: Any, word: str) -> int:
     """Return the exit status of a verdict's ``word``."""
-    return STRICT_STATUS if options.strict and word == DO_NOT_USE else 0
+    if options.strict and word == DO_NOT_USE:
+        return STRICT_STATUS
+    return 0
 
 
 def numbers_in(words: str) -> list[float]:

@@ -6,7 +6,7 @@ nothing from a recording whose verdict is "do not use", and no sample that its c
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import logging
 from typing import Any
 
@@ -21,26 +21,42 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
+class CheckedRecording:
+    """A Recording with the Checkup of it alone; refused : why it takes no part, '' if it does."""
+
+    recording: Recording
+    checkup: Checkup
+    refused: str
+
+
+@dataclass(frozen=True)
 class Admission:
-    """
-    Which of several recordings take part.
+    """Which of several recordings take part; checked : all of them, in their order."""
 
-    recordings : that do, as they were recorded; checkups : of each of these
-    refused : {name: why} of the others
-    """
+    checked: tuple[CheckedRecording, ...]
 
-    recordings: list[Recording]
-    checkups: list[Checkup]
-    refused: dict[str, str]
+    @property
+    def recordings(self) -> list[Recording]:
+        """Return the recordings that take part, as they were recorded."""
+        return [one.recording for one in self.checked if not one.refused]
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """Return {name: why} of the recordings that take no part."""
+        return {name_of(one.recording): one.refused for one in self.checked if one.refused}
 
     @property
     def checkup(self) -> Checkup:
         """Return the Checkup of the recordings that take part, together."""
-        return together(self.checkups)
+        return together([one.checkup for one in self.checked if not one.refused])
 
     def cleaned(self) -> list[Recording]:
         """Return the recordings that take part, without the samples that the checks mask."""
         return cleaned(self.recordings, self.checkup)
+
+    def of_all(self) -> 'Admission':
+        """Return the Admission of all, whatever checks say."""
+        return Admission(tuple(replace(one, refused='') for one in self.checked))
 
 
 def admission(recordings: Sequence[Recording], options: Any, **others: Any) -> Admission:
@@ -49,15 +65,13 @@ def admission(recordings: Sequence[Recording], options: Any, **others: Any) -> A
 
     options, others : see ``checks.check.check_and_read``
     """
-    admitted = Admission([], [], {})
-    for recording, checkup in zip(recordings, check_each(recordings, options, **others)):
-        reason = reason_not_to_use(checkup)
-        if reason:
-            admitted.refused[name_of(recording)] = reason
-        else:
-            admitted.recordings.append(recording)
-            admitted.checkups.append(checkup)
-    return admitted
+    checkups = check_each(recordings, options, **others)
+    return Admission(
+        tuple(
+            CheckedRecording(recording, checkup, reason_not_to_use(checkup))
+            for recording, checkup in zip(recordings, checkups)
+        )
+    )
 
 
 def usable(recordings: Sequence[Recording], options: Any, **others: Any) -> list[Recording]:
@@ -65,7 +79,7 @@ def usable(recordings: Sequence[Recording], options: Any, **others: Any) -> list
     Return those of ``recordings`` that checks do not refuse, without what they mask.
 
     options, others : see ``checks.check.check_and_read``
-    A warning names the others, RecordingError where all of some recordings are refused.
+    A warning names the others; RecordingError where there are some, and all are refused.
     """
     if not recordings:
         return []
