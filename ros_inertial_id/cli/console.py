@@ -12,7 +12,7 @@ import numpy as np
 from .arguments import LOAD
 from ..checks.finding import DO_NOT_USE
 from ..errors import ConfigError, printable
-from ..identification.files import make_folder
+from ..identification.files import make_folder, read_description
 from ..identification.identified_model import plain
 from ..report import outline
 
@@ -36,6 +36,13 @@ def changed(options: Any, *names: str) -> dict[str, Any]:
     if getattr(options, 'lock', None) is not None:
         changes['locked_joints'] = tuple(options.lock.split(','))
     return changes
+
+
+def description_in(path: str) -> str:
+    """Return the text of the description that --urdf gives, '' for none."""
+    if not path:
+        return ''
+    return read_description(path)
 
 
 def show(

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from .console import changed, known_load, numbers_in, show
+from .console import changed, description_in, known_load, numbers_in, show
 from ..api.recordings import recording_of
 from ..errors import ConfigError
-from ..identification.files import read_description
 from ..identification.settings import load_options
 from ..measurement.joints.drives import is_commanded
 from ..measurement.recording import Recording
@@ -19,7 +18,7 @@ from ..report.sheet import Table
 
 def drive_gains(options: Any) -> None:
     """Find what effort is worth in torque: by a known load or gain, or the described masses."""
-    urdf = read_description(options.urdf) if options.urdf else ''
+    urdf = description_in(options.urdf)
     method, settings = load_options(
         options.config, options.method, changed(options, 'mounting'), urdf
     )
