@@ -31,8 +31,11 @@ STYLES = {
 
 def changed(options: Any, *names: str) -> dict[str, Any]:
     """Return {name: value} of the options of a configuration that the command line gives."""
-    values = {name: getattr(options, name) for name in names}
-    changes = {name: value for name, value in values.items() if value is not None}
+    changes = {}
+    for name in names:
+        value = getattr(options, name)
+        if value is not None:
+            changes[name] = value
     if getattr(options, 'lock', None) is not None:
         changes['locked_joints'] = tuple(options.lock.split(','))
     return changes
@@ -170,16 +173,20 @@ class Progress:
             self._bars = Bars(console=Console(stderr=True), transient=True)
             self._bars.start()
         if stage != self._stage:
-            for task in self._bars.task_ids:
-                self._bars.remove_task(task)
-            self._bars.add_task('', total=total)
-            self._stage = stage
+            self._begin(stage, total)
         self._bars.update(
             self._bars.task_ids[0],
             completed=done,
             total=total,
             description=f'{stage} {done:.0f} of {total:.0f} {self._unit}',
         )
+
+    def _begin(self, stage: str, total: float) -> None:
+        """Show the bar of a ``stage`` instead of the one before; total : see __call__."""
+        for task in self._bars.task_ids:
+            self._bars.remove_task(task)
+        self._bars.add_task('', total=total)
+        self._stage = stage
 
     def __exit__(self, *_: object) -> None:
         if self._bars is not None:

@@ -47,32 +47,37 @@ def import_(options: Any) -> None:
     from ..measurement.bags.log import read_log
     from ..measurement.bags.writing import write_recording
 
-    joints = (options.joints or '').split(',')
+    joints = None
+    if options.joints:
+        joints = options.joints.split(',')
     recording = read_log(
         options.log,
         read_description(options.urdf),
-        joint_names=joints if options.joints else None,
+        joint_names=joints,
         rate=options.rate,
         columns=options.columns,
     )
     write_recording(options.out, recording)
-    channels = {topic: len(channel) for topic, channel in recording.channels.items()}
+    messages = {topic: len(channel) for topic, channel in recording.channels.items()}
     understood = recording.provenance['columns']
-    counts = ', '.join(f'{count} {topic}' for topic, count in channels.items())
+    counts = ', '.join(f'{count} {topic}' for topic, count in messages.items())
     lines = [f'{options.out}: {counts}']
     lines += [f'  {what}: {", ".join(names)}' for what, names in understood.items()]
     show(
         options,
-        {'bag': str(options.out), 'messages': channels, 'columns': understood},
+        {'bag': str(options.out), 'messages': messages, 'columns': understood},
         printable('\n'.join(lines)),
     )
-    with_effort = [c for c in recording.channels.values() if 'effort' in c.fields]
-    if '/joint_states' in channels and not with_effort:
+    if '/joint_states' in messages and not _has_efforts(recording):
         raise RecordingError(
             'no efforts were understood in the log',
             expected='torques or currents, which identification needs',
             do='name their columns: --columns "tau_*=*_moment"',
         )
+
+
+def _has_efforts(recording: Recording) -> bool:
+    return any('effort' in channel.fields for channel in recording.channels.values())
 
 
 def identify_(options: Any) -> int:
@@ -203,9 +208,7 @@ def validate(options: Any) -> int:
         model.provenance['validation'] = [dict(recording.provenance)]
         make_folder(options.out)
         path = Path(options.out) / 'report.html'
-        files['report'] = str(
-            write_report(Identification(model, (), blocks), path, options.model)
-        )
+        files['report'] = str(write_report(Identification(model, (), blocks), path, options.model))
     numbers = {
         'model': options.model,
         'validation': fit,

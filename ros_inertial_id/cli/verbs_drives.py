@@ -40,16 +40,17 @@ def drive_gains(options: Any) -> None:
 
 def _gain_lines(result: DriveGains, effort_kind: str) -> list[str]:
     """Return the gains as lines, the last of them the options to identify with."""
-    joints = list(result.standard_deviation)
-    values = [f'{result.gains[joint]:.6g}' if joint in result.gains else '?' for joint in joints]
-    listed = ', '.join(values)
-    unit, settings = 'torque per effort', f'effort_kind: current, drive_gain: [{listed}]'
+    unit, settings = 'torque per effort', 'effort_kind: current, drive_gain'
     if is_commanded(effort_kind):
-        unit, settings = 'N m/rad', f'effort_kind: {effort_kind}, stiffness: [{listed}]'
-    rows = [
-        number_row(joint, result.gains.get(joint), result.gain_errors.get(joint), unit)
-        for joint in joints
-    ]
+        unit, settings = 'N m/rad', f'effort_kind: {effort_kind}, stiffness'
+    rows, values = [], []
+    for joint in result.standard_deviation:
+        gain, error = result.gains.get(joint), result.gain_errors.get(joint)
+        rows.append(number_row(joint, gain, error, unit))
+        value = '?'
+        if gain is not None:
+            value = f'{gain:.6g}'
+        values.append(value)
     lines = aligned(rows)
     lines.append(f'{result.relative_percent:.2f} % relative residual of the effort')
     if result.described:
@@ -57,15 +58,18 @@ def _gain_lines(result: DriveGains, effort_kind: str) -> list[str]:
             'The described masses fix the scale, taken to be right within 15 %; least sure are '
             'joints that gravity does not load. Weigh a load (--loaded) for a better one.'
         )
-    return [*lines, settings]
+    return [*lines, f'{settings}: [{", ".join(values)}]']
 
 
 def loaded_recordings(options: Any) -> list[tuple[Recording, np.ndarray]]:
     """Return [(Recording, its known load (10,)), ...] of --empty and --loaded."""
-    return [
-        (recording, known_load(load) if load else np.zeros(10))
-        for recording, load in _recordings(options)
-    ]
+    loads = []
+    for recording, words in _recordings(options):
+        load = np.zeros(10)
+        if words:
+            load = known_load(words)
+        loads.append((recording, load))
+    return loads
 
 
 def _recordings(options: Any, urdf: str = '') -> list[tuple[Recording, str]]:

@@ -9,7 +9,7 @@ say.  Bags in one folder are of one robot.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -127,6 +127,7 @@ def robot_drift(
     columns = change_columns(base)
     S = np.array([column.direction for column in columns]).T
     spread = np.array([column.spread for column in columns])
+    dry = {c.owner: c for c in reversed(columns) if c.is_dry}  # the first of each joint
     values, errors, common = changes_of(systems, S, spread, prior_rows(base))
     series = tuple(
         Series(
@@ -137,7 +138,7 @@ def robot_drift(
             values[:, k],
             errors[:, k],
             column.usual(common),
-            _least(column, columns, common),
+            _least(column, dry, common),
         )
         for k, column in enumerate(columns)
     )
@@ -211,6 +212,11 @@ class ChangeColumn:
     spread: float
     place: int | None = None
 
+    @property
+    def is_dry(self) -> bool:
+        """Return whether it is dry friction of a joint."""
+        return self.law in LAWS and LAWS[self.law].dry
+
     def usual(self, common: np.ndarray) -> float:
         """Return the value by base parameters ``common`` (b,) to all days, 0 without one."""
         if self.place is None:
@@ -246,19 +252,17 @@ def _tilted(base: BaseParameters) -> Iterator[ChangeColumn]:
         yield ChangeColumn(f'tilt {number}', 'base', 'gravity', 'rad', direction, DAILY_TILT)
 
 
-def _least(column: ChangeColumn, columns: Sequence[ChangeColumn], common: np.ndarray) -> float:
+def _least(column: ChangeColumn, dry: Mapping[str, ChangeColumn], common: np.ndarray) -> float:
     """
     Return the change of a ``column``'s quantity that is large enough to matter.
 
-    columns : of all; common : (b,) base parameters common to all days
+    dry : {joint: its dry friction}; common : (b,) base parameters common to all days
     """
     if column.place is None:
         return SMALLEST_CHANGE.get(column.unit, np.inf)
-    compared = column
+    compared: ChangeColumn | None = column
     if LAWS[column.law].signed:  # an offset counts against dry friction
-        of_joint = [c for c in columns if c.place is not None and c.owner == column.owner]
-        dry = [c for c in of_joint if LAWS[c.law].dry]
-        if not dry:
-            return 0.0
-        compared = dry[0]
+        compared = dry.get(column.owner)
+    if compared is None:
+        return 0.0
     return FRICTION_CHANGE * abs(compared.usual(common))

@@ -110,23 +110,23 @@ def solve_drive_gains(
     for _ in range(REWEIGHTED):
         solution = problem.solution(inverse, deviation)
         inverse, deviation = solution.inverse, problem.deviation(solution)
-    effective = {
-        joint: sd * np.sqrt(correlation.get(joint, 1.0)) for joint, sd in deviation.items()
-    }
+    effective = {n: sd * np.sqrt(correlation.get(n, 1.0)) for n, sd in deviation.items()}
     covariance = problem.covariance(solution, effective)
     if not given:
         _check_load(problem, solution, effective)
     count = len(solution.beta)
-    errors = dict(zip(to_find, np.sqrt(np.diag(covariance)[count:])))  # of the inverse gains
-    squares = sum(problem.squares(solution).values())
-    efforts = sum(rows.effort @ rows.effort for rows in problem.joints.values())
+    gains, errors = dict[str, float](), dict.fromkeys(problem.joints, 0.0)
+    errors.update(zip(to_find, np.sqrt(np.diag(covariance)[count:])))  # of the inverse gains
+    for joint, x in inverse.items():
+        gains[joint] = float(1.0 / x)
+        errors[joint] = float(errors[joint] / x**2)
     return DriveGains(
-        {joint: float(1.0 / x) for joint, x in inverse.items()},
-        {joint: float(errors.get(joint, 0.0) / x**2) for joint, x in inverse.items()},
+        gains,
+        errors,
         solution.beta,
         covariance[:count, :count],
         deviation,
-        float(100.0 * np.sqrt(squares / efforts)),
+        problem.relative_percent(solution),
     )
 
 

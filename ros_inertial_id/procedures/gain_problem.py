@@ -140,6 +140,12 @@ class GainProblem:
             for name, rows in self.joints.items()
         }
 
+    def relative_percent(self, at: GainSolution) -> float:
+        """Return the residual of all efforts relative to them (RMS) [%]."""
+        squares = sum(self.squares(at).values())
+        efforts = sum(rows.effort @ rows.effort for rows in self.joints.values())
+        return float(100.0 * np.sqrt(squares / efforts))
+
     def deviation(self, at: GainSolution) -> dict[str, float]:
         """Return joint -> standard deviation of the residual of its effort, above zero."""
         fitted = (len(at.beta) + len(self.to_find)) / len(self.joints)  # unknowns of each joint

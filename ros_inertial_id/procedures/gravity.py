@@ -163,7 +163,7 @@ def _decided(
     """Return the GravityEstimate: sign by the prior, evidence by data and nominal inertias."""
     sd, correlation_rows = search.deviations(found[0])
     best, antipode = (search.refined(m.direction, sd) for m in found)
-    data = 0.0
+    data = 0.0  # likelihood ratio of the best direction to its antipode, in nats
     for name, group in search.wide.total.groups.items():
         ratio = antipode.squares[name] / best.squares[name]
         data += group.rows / correlation_rows[name] * np.log(ratio) / 2.0

@@ -105,11 +105,9 @@ class GrowingFactor:
 
     def _add_block(self, block: RegressorBlock, motion: np.ndarray, period: float) -> None:
         """Add the rows of a ``block`` without nan, whose motion is (B, m), to pieces with room."""
-        received = np.ones(len(block.t), bool)
+        rows = with_torques(block)
         for group in block.groups:
-            received &= np.isfinite(group.W).all(1)
-            received &= np.isfinite(group.y) & np.isfinite(group.y_raw)
-        rows = np.flatnonzero(received)
+            rows = rows[np.isfinite(group.W[rows]).all(1)]
         while rows.size:
             piece, room = self._piece(), round((self._length - self._filled) / period)
             now, rows = np.split(rows, [max(room, 1)])
@@ -165,3 +163,11 @@ class GrowingFactor:
             [np.ones(motion.shape[1]) * len(motion), motion.sum(0), (motion**2).sum(0)]
         )
         piece.seconds += seconds
+
+
+def with_torques(block: RegressorBlock) -> np.ndarray:
+    """Return the numbers (k,) of the samples of a ``block`` whose torques are numbers."""
+    finite = np.ones(len(block.t), bool)
+    for group in block.groups:
+        finite &= np.isfinite(group.y) & np.isfinite(group.y_raw)
+    return np.flatnonzero(finite)

@@ -217,20 +217,22 @@ def identify_many(
 
 def _light(plan: Plan, bags: Sequence[Mapped]) -> Dataset:
     """Return a Dataset of bags without their data: the passes read them."""
-    method, robots = METHODS[plan.method], dict[tuple[float, ...], Any]()
-    notes = [bag.notes for bag in bags]
-    for note in notes:
-        gravity = tuple(note['gravity_base'])
-        if gravity not in robots:
-            robots[gravity] = method.build(plan.urdf, plan.options, np.array(gravity))
+    method, recordings, summaries = METHODS[plan.method], [], []
+    gravities = []
+    for bag in bags:
+        notes = bag.notes
+        gravities.append(tuple(notes['gravity_base']))
+        summaries.append(SimpleNamespace(summary=Summary.of(notes['summary'])))
+        recordings.append(
+            Recording({}, mounting=notes['mounting'], provenance=notes['provenance'])
+        )
+    robots = {g: method.build(plan.urdf, plan.options, np.array(g)) for g in set(gravities)}
     return Dataset(
         method,
-        tuple(robots[tuple(n['gravity_base'])] for n in notes),
-        tuple(SimpleNamespace(summary=Summary.of(n['summary'])) for n in notes),
+        tuple(robots[gravity] for gravity in gravities),
+        tuple(summaries),
         plan.options,
-        recordings=tuple(
-            Recording({}, mounting=n['mounting'], provenance=n['provenance']) for n in notes
-        ),
+        recordings=tuple(recordings),
     )
 
 

@@ -56,14 +56,17 @@ class ObservedFriction:
     """
 
     def __init__(self, robot: RobotModel, terms: Sequence[JointTerm]) -> None:
-        friction = [term for term in terms if not term.law.inertial]
-        presliding = [term for term in friction if term.law.memory]
         self._robot = robot
-        self._memoryless = [term for term in friction if not term.law.memory]
+        self._memoryless: list[JointTerm] = []
+        presliding = []
+        for term in terms:
+            if term.law.memory:
+                presliding.append((term.joint, term.value, term.parameter.nonlinear))
+            elif not term.law.inertial:
+                self._memoryless.append(term)
         self._loaded = any(term.law.loaded for term in self._memoryless)
-        self._joints = np.array([term.joint for term in presliding], int)
-        self._level = np.array([term.value for term in presliding])
-        self._distance = np.array([term.parameter.nonlinear for term in presliding])
+        joints, self._level, self._distance = np.array(presliding, float).reshape(-1, 3).T
+        self._joints = joints.astype(int)
         self._z = np.zeros(len(presliding))  # Dahl's states, 0: unknown
         self._last = np.zeros(len(robot))  # positions of the newest sample
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .growing_factor import GrowingFactor
+from .growing_factor import GrowingFactor, with_torques
 from ..dynamics.inertial_parameters import Parameter
 from ..errors import ConfigError, EstimationError, RecordingError
 from ..estimation.base_parameters import with_known
@@ -229,11 +229,9 @@ class OnlineIdentification:
             self._since = self._factors.seconds
         self._residuals.fade(FORGETTING ** (len(state.t) * period))
         for block in self._method.regress(state, robot, parameters):
-            received = np.ones(len(block.t), bool)
-            for group in block.groups:
-                received &= np.isfinite(group.y) & np.isfinite(group.y_raw)
-            if received.any():
-                block = block.rows(np.flatnonzero(received))
+            measured = with_torques(block)
+            if measured.size:
+                block = block.rows(measured)
                 self._residuals.add(block, block.predicted(values))
 
     def _recent_residuals(self):

@@ -268,11 +268,10 @@ def _difference(
     mean = np.mean(rows[: len(loaded)], axis=0)
     difference = mean - np.mean(rows[len(loaded) :], axis=0)
     both = np.isfinite(difference).all((1, 2))
-    columns, torque = mean[both, :, :10], difference[both, :, 10]
     groups = []
     for k, group in enumerate(loaded[0][0].groups):
-        y = torque[:, k]
-        groups.append(RowGroup(group.name, group.unit, np.arange(10), columns[:, k], y, y))
+        W, y = mean[both, k, :10], difference[both, k, 10]
+        groups.append(RowGroup(group.name, group.unit, np.arange(10), W, y, y))
     return RegressorBlock(first.t[both], 0, tuple(groups))
 
 
