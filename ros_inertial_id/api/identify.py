@@ -11,6 +11,7 @@ from .model import Model, model_of
 from .recordings import description_text, Recordings, several
 from .table import Table
 from ..checks import check as checkup
+from ..checks.admission import admission
 from ..checks.checked import checked_statistics, cleaned, judged
 from ..checks.finding import Checkup, DO_NOT_USE, Verdict, WRONG
 from ..checks.velocity_kind import followed
@@ -22,7 +23,6 @@ from ..identification.settings import load_options
 from ..measurement.recording import Recording
 from ..methods import METHODS
 from ..methods.capabilities import JointTorques
-from ..procedures.admission import admission
 from ..report import summary, write_report
 from ..report.uses import Uses
 

@@ -83,7 +83,7 @@ class _Day:
 
     @property
     def errors(self) -> np.ndarray:
-        """Return the standard errors (m,) of the changes."""
+        """Return standard deviations (m,) of the changes."""
         return np.sqrt(np.diag(self.weight))
 
     def change(self, beta: np.ndarray) -> np.ndarray:

@@ -40,11 +40,11 @@ class JointRows:
         return cls(columns[:, :-1], columns[:, -1], group.R[:, -2], group.rows)
 
     def torque(self, beta: np.ndarray) -> np.ndarray:
-        """Return the torque (m,) of parameters ``beta`` (b,) and the load."""
+        """Return what parameters ``beta`` (b,) and the load make: torques (m,)."""
         return self.W @ beta + self.load
 
     def residual(self, beta: np.ndarray, inverse: float) -> np.ndarray:
-        """Return the residual (m,) of the effort under ``beta`` (b,) and an inverse gain."""
+        """Return what is left (m,) of the effort under ``beta`` (b,) and an inverse gain."""
         return self.effort - inverse * self.torque(beta)
 
 
@@ -159,7 +159,7 @@ class GainProblem:
 
     def covariance(self, at: GainSolution, deviation: Mapping[str, float]) -> np.ndarray:
         """
-        Return the covariance (b + f, b + f) of parameters and inverse gains to be found.
+        Return the square matrix (b + f) of covariances of parameters and inverse gains.
 
         deviation : joint -> of its effort, where rows are independent
         EstimationError names gains that the recordings do not show.

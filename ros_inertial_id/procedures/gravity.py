@@ -37,7 +37,7 @@ from ..methods import DEFAULT_METHOD, METHODS, methods_of
 from ..methods.capabilities import Tiltable
 
 CERTAIN_SIGN = 3.0  # nats: odds of 20 to 1
-UNEXPLAINED = 0.9  # relative residual beyond which gravity explains nothing
+LARGEST_RESIDUAL = 0.9  # relative residual beyond which gravity explains nothing
 DIRECTION_STEPS = 30
 LONGEST_TURN = 0.3  # [rad] of a step
 SETTLED_TURN = 1e-9  # [rad] of the last step
@@ -110,7 +110,7 @@ def identify_gravity(
         data, model_columns = aligned_columns(data, RowReader())
         search = _Search(data, model_columns.wide)
         best, antipode = search.minima()
-        if best.relative > UNEXPLAINED:
+        if best.relative > LARGEST_RESIDUAL:
             raise EstimationError(
                 'no direction of gravity explains the torques',
                 found=f'a residual of {100 * best.relative:.0f} %',

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from .noise import Noise
+from .noise import drop_before, Noise
 from .observed_friction import ObservedFriction, terms_of_joints
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.pinocchio_model import momentum_terms
@@ -254,8 +254,7 @@ class MomentumObserver:
         impulse = self._integrals.copy()
         impulse[0] += self._residual / self._bandwidth
         self._impulses.append((now, impulse))
-        while len(self._impulses) > 2 and self._impulses[1][0] <= now - MEAN_WINDOW:
-            self._impulses.popleft()
+        drop_before(self._impulses, now - MEAN_WINDOW)
         began, before = self._impulses[0]
         return (impulse - before) / max(now - began, MEAN_WINDOW)
 

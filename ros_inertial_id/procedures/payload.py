@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy import fft
 
-from .admission import usable
+from ..checks.admission import usable
 from ..dynamics.description import HEAVIEST
 from ..dynamics.inertial_parameters import about_center, about_origin, bodies, SCALES, ten_of_body
 from ..dynamics.regressor import RegressorBlock, RowGroup
@@ -233,7 +233,7 @@ class _Series:
 
     @property
     def torque(self) -> np.ndarray:
-        """Return the torque (N, joints) of the bare arm."""
+        """Return what the bare arm takes (N, joints) [N m, N]."""
         return self.rows[..., -1]
 
     def at(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import logging
 from typing import Any
 
-from ..checks.check import check_each, together
-from ..checks.checked import cleaned, reason_not_to_use
-from ..checks.finding import Checkup
+from .check import check_each, together
+from .checked import cleaned, reason_not_to_use
+from .finding import Checkup
 from ..errors import RecordingError
 from ..identification.prepare.dataset import name_of
 from ..measurement.recording import Recording
