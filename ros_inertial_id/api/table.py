@@ -9,7 +9,6 @@ import numpy as np
 
 from ..errors import ConfigError
 
-
 SYMMETRIC = ('xx', 'xy', 'xz', 'xy', 'yy', 'yz', 'xz', 'yz', 'zz')  # moments, row by row
 
 
