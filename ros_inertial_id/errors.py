@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import re
 import unicodedata
 
-LONGEST = 2000  # letters of a message: what it quotes comes from files
+LONGEST_MESSAGE = 2000  # letters of a message: what it quotes comes from files
 
 
 def printable(text: object) -> str:
@@ -33,21 +33,14 @@ class InertialIdError(Exception):
     """
 
     def __init__(self, what, *, expected=None, found=None, exists=None, do=None):
-        parts = [str(what)]
-        if expected is not None:
-            parts.append(f'expected {_words(expected)}')
-        if found is not None:
-            parts.append(f'found {_words(found)}')
-        if exists is not None:
-            parts.append(f'there is: {_words(exists)}')
-        if do is not None:
-            parts.append(str(do))
-        text = '; '.join(part.rstrip('.;') for part in parts)
-        names = set() if text.isascii() else set(re.findall(r"[^\s,;:'\"]+", text))
-        if len({unicodedata.normalize('NFC', name) for name in names}) < len(names):
+        parts = [('', what), ('expected ', expected), ('found ', found)]
+        parts += [('there is: ', exists), ('', do)]
+        said = [(word + _words(part)).rstrip('.;') for word, part in parts if part is not None]
+        text = '; '.join(said)
+        if _coded_in_two_ways(text):
             text += '; names of the same letters are coded in two ways (Unicode NFC and NFD)'
-        if len(text) > LONGEST:
-            text = f'{text[: LONGEST // 2]} [...] {text[-LONGEST // 2 :]}'
+        if len(text) > LONGEST_MESSAGE:
+            text = f'{text[: LONGEST_MESSAGE // 2]} [...] {text[-LONGEST_MESSAGE // 2 :]}'
         super().__init__(printable(text))
 
 
@@ -84,6 +77,14 @@ class EstimationError(InertialIdError):
 
 class MotionError(InertialIdError):
     """A motion breaks a limit, cannot be designed or cannot be played."""
+
+
+def _coded_in_two_ways(text):
+    """Return whether a ``text`` holds two names that look alike and are not."""
+    if text.isascii():
+        return False
+    names = set(re.findall(r"[^\s,;:'\"]+", text))
+    return len({unicodedata.normalize('NFC', name) for name in names}) < len(names)
 
 
 def _words(value):

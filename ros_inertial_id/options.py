@@ -13,8 +13,9 @@ and the nodes declare their ROS parameters from the same fields, so a name, defa
 once.  Unknown keys are refused with the nearest one named.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import Field, field, fields, is_dataclass, MISSING
+from dataclasses import dataclass, field, fields, is_dataclass
 import difflib
 from functools import lru_cache
 from html import unescape
@@ -32,10 +33,11 @@ from .errors import ConfigError, file_errors
 
 # Blocks of a configuration file that hold no method's options.
 DESIGN, DRIVER = 'design', 'driver'
-LARGEST = sys.float_info.max  # a whole number of 400 digits is no float
+LARGEST_FLOAT = sys.float_info.max  # a whole number of 400 digits is no float
 DEEPEST, MOST_COPIED = 100, 100_000  # levels of a YAML; letters that its aliases stand for
 TAG = 'ros_inertial_id'  # of the element of a robot description that holds such blocks
 TOPIC = re.compile(r'(?=.{1,200}$)(~?/)?[a-z_]\w*(/[a-z_]\w*)*', re.A | re.I)  # as rmw allows
+EXPONENTIAL = re.compile(r'[-+]?\d+(\.\d*)?[eE][-+]?\d{1,3}')
 _WORDS = {bool: 'true or false', float: 'a finite number', int: 'a whole number', str: 'a text'}
 _SCHEMA = {bool: 'boolean', float: 'number', int: 'integer', str: 'string'}
 
@@ -79,10 +81,147 @@ def element_type(kind: Any, name: str) -> tuple[type, bool]:
     return hint, False
 
 
+@dataclass(frozen=True)
+class Setting:
+    """
+    What the values of an option may be: see ``option``.
+
+    kind : of a value, or of its elements where ``many`` make a list
+    """
+
+    kind: type
+    many: bool
+    default: Any
+    description: str = ''
+    unit: str = ''
+    at_least: float | None = None
+    at_most: float | None = None
+    choices: Sequence[Any] | None = None
+    topic: bool = False
+
+    def checked(self, value: Any, what: str) -> Any:
+        """Return a ``value`` in the type of the option; ConfigError that begins with ``what``."""
+        if isinstance(value, (np.ndarray, np.generic)):
+            value = value.tolist()
+        if not self.many:
+            return self._single(self._with_blanks(value), what)
+        if not isinstance(value, (list, tuple)):
+            raise ConfigError(
+                what, expected=f'a list, of {_WORDS[self.kind]} each', found=_shown(value)
+            )
+        elements = enumerate(value, 1)
+        return tuple(self._single(x, f'{what}, element {number}') for number, x in elements)
+
+    def _with_blanks(self, value: Any) -> Any:
+        """Return a list of texts as one text, of topics with blanks between; others as is."""
+        if self.kind is not str or not isinstance(value, (list, tuple)):
+            return value
+        if not all(isinstance(word, str) for word in value):
+            return value
+        return ' '.join(value)
+
+    def _single(self, value: Any, what: str) -> Any:
+        """Return a single value in its type and range, or raise ConfigError."""
+        value = self._typed(value, what)
+        if self.topic:
+            value = _topics(value, what)
+        if self.choices and value not in self.choices:
+            raise ConfigError(
+                what,
+                found=_shown(value),
+                exists=tuple(self.choices),
+                do=nearest(value, self.choices),
+            )
+        self._check_range(value, what)
+        return value
+
+    def _typed(self, value: Any, what: str) -> Any:
+        """Return a value in its type; a whole number may stand for a float, none that is none."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        if self.kind is float:
+            value = _as_float(value)
+        right = type(value) is self.kind
+        if right and isinstance(value, float):
+            right = math.isfinite(value)
+        if not right:
+            unit = f' [{self.unit}]' if self.unit else ''
+            raise ConfigError(what, expected=_WORDS[self.kind] + unit, found=_shown(value))
+        return value
+
+    def _check_range(self, value: Any, what: str) -> None:
+        """Raise ConfigError for a number out of range."""
+        if self.at_least is None and self.at_most is None:
+            return
+        low, high = -math.inf, math.inf
+        if self.at_least is not None:
+            low = self.at_least
+        if self.at_most is not None:
+            high = self.at_most
+        if not low <= value <= high:
+            unit = f' {self.unit}' if self.unit else ''
+            raise ConfigError(what, expected=f'{low} to {high}{unit}', found=value)
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON schema of the option."""
+        out: dict[str, Any] = {'type': _SCHEMA[self.kind]}
+        if self.at_least is not None:
+            out['minimum'] = self.at_least
+        if self.at_most is not None:
+            out['maximum'] = self.at_most
+        if self.choices:
+            out['enum'] = list(self.choices)
+        default = self.default
+        if self.many:
+            out = {'type': 'array', 'items': out}
+            default = list(default)
+        unit = f' [{self.unit}]' if self.unit else ''
+        return {**out, 'description': self.description + unit, 'default': default}
+
+
+def settings_of(kind: Any) -> dict[str, Setting]:
+    """Return {name: Setting} of the fields of a dataclass ``kind`` of options."""
+    return _settings_of(kind)
+
+
+@lru_cache(maxsize=None)
+def _settings_of(kind: Any) -> dict[str, Setting]:
+    return {
+        spec.name: Setting(*element_type(kind, spec.name), spec.default, **spec.metadata)
+        for spec in fields(kind)
+    }
+
+
+def _as_float(value: Any) -> Any:
+    """Return a ``value`` as float where it is a whole number, or 1e-3, in YAML 1.1 a text."""
+    if type(value) is int and abs(value) <= LARGEST_FLOAT:
+        return float(value)
+    if isinstance(value, str) and EXPONENTIAL.fullmatch(value):
+        return float(value)
+    return value
+
+
+def _shown(value: Any) -> str:
+    """Return how a message quotes a ``value``, which may be as long as a file."""
+    return repr(value)[:80]
+
+
+def _topics(value: str, what: str) -> str:
+    """Return topics with a blank between, or raise ConfigError."""
+    names = value.split()
+    if not all(map(TOPIC.fullmatch, names)):
+        raise ConfigError(
+            what,
+            expected='a topic: letters, digits, _ and single /, at most 200, no digit behind a /',
+            found=_shown(value),
+        )
+    return ' '.join(names)
+
+
 def check_ranges(options: Any) -> None:
     """Raise ConfigError when a value of the dataclass instance ``options`` is not allowed."""
-    for spec in fields(options):
-        _check(type(options), spec, getattr(options, spec.name), f'option {spec.name}')
+    for name, setting in settings_of(type(options)).items():
+        setting.checked(getattr(options, name), f'option {name}')
 
 
 def options_from(kind: type[Any], values: Mapping[str, Any], source: str) -> Any:
@@ -93,73 +232,19 @@ def options_from(kind: type[Any], values: Mapping[str, Any], source: str) -> Any
     source : where they come from, for messages
     ConfigError names a key that does not exist, a wrong type, or a value out of range.
     """
-    specs = {f.name: f for f in fields(kind)}
+    settings = settings_of(kind)
     for name in values:
-        if name not in specs:
+        if name not in settings:
             raise ConfigError(
                 f'{source} has an unknown key {name!r}',
-                do=nearest(name, specs),
-                exists=tuple(specs),
+                do=nearest(name, settings),
+                exists=tuple(settings),
             )
     given = {
-        name: _check(kind, specs[name], value, f'{source}, option {name}')
+        name: settings[name].checked(value, f'{source}, option {name}')
         for name, value in values.items()
     }
     return kind(**given)
-
-
-def _check(kind: type[Any], spec: 'Field[Any]', value: Any, what: str) -> Any:
-    """Return the value of a field in its type, or raise ConfigError that begins with ``what``."""
-    element, many = element_type(kind, spec.name)
-    value = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
-    if (
-        element is str
-        and not many
-        and isinstance(value, (list, tuple))
-        and all(isinstance(word, str) for word in value)
-    ):
-        value = ' '.join(value)  # several topics
-    if not many:
-        return _checked(value, element, spec.metadata, what)
-    if not isinstance(value, (list, tuple)):
-        raise ConfigError(
-            what, expected=f'a list, of {_WORDS[element]} each', found=repr(value)[:80]
-        )
-    return tuple(
-        _checked(v, element, spec.metadata, f'{what}, element {k + 1}')
-        for k, v in enumerate(value)
-    )
-
-
-def _checked(value: Any, kind: type, metadata: Mapping[str, Any], what: str) -> Any:
-    """Return a single value in its type and range."""
-    value = value.item() if isinstance(value, np.generic) else value
-    if kind is float and type(value) is int and abs(value) <= LARGEST:
-        value = float(value)
-    unit = f' {metadata["unit"]}' if metadata.get('unit') else ''
-    if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):
-        raise ConfigError(
-            what, expected=f'{_WORDS[kind]}{unit and f" [{unit.strip()}]"}', found=repr(value)[:80]
-        )
-    if metadata.get('topic'):
-        names = str(value).split()
-        value = ' '.join(names)
-        if not all(map(TOPIC.fullmatch, names)):
-            raise ConfigError(
-                what,
-                expected='a topic: letters, digits, _ and single /, at most '
-                '200, no digit behind a /',
-                found=repr(value)[:80],
-            )
-    choices, low, high = (metadata.get(k) for k in ('choices', 'at_least', 'at_most'))
-    if choices and value not in choices:
-        raise ConfigError(
-            what, found=repr(value)[:80], exists=tuple(choices), do=nearest(value, choices)
-        )
-    if low is not None and value < low or high is not None and value > high:
-        low, high = -math.inf if low is None else low, math.inf if high is None else high
-        raise ConfigError(what, expected=f'{low} to {high}{unit}', found=value)
-    return value
 
 
 def read_blocks(path: str, methods: Collection[str]) -> dict[str, dict[str, Any] | None]:
@@ -176,12 +261,13 @@ def read_blocks(path: str, methods: Collection[str]) -> dict[str, dict[str, Any]
 
 def _blocks(data: Any, what: str) -> dict[str, dict[str, Any] | None]:
     """Return the content ``data`` of a configuration; ConfigError where it is not of blocks."""
-    if not isinstance(data, dict) or not all(
-        isinstance(name, str) and isinstance(block, (dict, types.NoneType))
-        for name, block in data.items()
-    ):
+    of_blocks = isinstance(data, dict)
+    if of_blocks:
+        of_blocks = all(isinstance(name, str) for name in data)
+        of_blocks &= all(isinstance(block, (dict, types.NoneType)) for block in data.values())
+    if not of_blocks:
         raise ConfigError(
-            what, expected='blocks of options, each named by its method', found=repr(data)[:80]
+            what, expected='blocks of options, each named by its method', found=_shown(data)
         )
     return data
 
@@ -198,14 +284,11 @@ class _Loader(getattr(yaml, 'CSafeLoader', yaml.SafeLoader)):  # type: ignore[mi
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         """Return the mapping of a ``node``; YAMLError where a key is there twice."""
-        keys = [
-            key.value
-            for key, _ in node.value
-            if isinstance(key, yaml.ScalarNode) and key.tag != 'tag:yaml.org,2002:merge'
-        ]
-        twice = {key for key in keys if keys.count(key) > 1} if len(set(keys)) < len(keys) else ()
-        if twice:
-            raise yaml.YAMLError(f'{", ".join(sorted(twice))} is there twice, {node.start_mark}')
+        scalars = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        keys = [key.value for key in scalars if key.tag != 'tag:yaml.org,2002:merge']
+        if len(set(keys)) < len(keys):
+            twice = sorted(key for key, count in Counter(keys).items() if count > 1)
+            raise yaml.YAMLError(f'{", ".join(twice)} is there twice, {node.start_mark}')
         return super().construct_mapping(node, deep)
 
 
@@ -220,24 +303,42 @@ def yaml_content(text: str, what: str) -> Any:
 
 def _check_size(text: str) -> None:
     """Raise YAMLError where a ``text`` is nested too deeply, or much longer than it looks."""
-    whole, copied = 0, 0  # letters and nodes with every alias written out; those of aliases
-    outer: list[tuple[str | None, int]] = []
-    sizes: dict[str | None, int] = {}
+    size = _WrittenOut()
     for event in yaml.parse(text, Loader=_Loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            outer.append((event.anchor, whole))
-            whole += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            anchor, before = outer.pop()
-            sizes[anchor] = whole - before
-        elif isinstance(event, yaml.ScalarEvent):
-            sizes[event.anchor] = 1 + len(event.value)
-            whole += sizes[event.anchor]
-        elif isinstance(event, yaml.AliasEvent):
-            size = sizes.get(event.anchor, MOST_COPIED + 1)  # in what it stands for: endless
-            whole, copied = whole + size, copied + size
-        if len(outer) > DEEPEST or copied > MOST_COPIED:
+        size.add(event)
+        if len(size.open) > DEEPEST or size.copied > MOST_COPIED:
             raise yaml.YAMLError(f'nesting or aliases beyond all need, {event.start_mark}')
+
+
+class _WrittenOut:
+    """
+    The size of a YAML, in letters and nodes, with every alias written out.
+
+    written : of all so far; copied : of aliases; open : (anchor, written before) of the
+    collections around the next event
+    """
+
+    def __init__(self) -> None:
+        self.written = self.copied = 0
+        self.open: list[tuple[str | None, int]] = []
+        self._anchors: dict[str | None, int] = {}
+
+    def add(self, event: Any) -> None:
+        """Take the next ``event`` of a parser."""
+        if isinstance(event, yaml.CollectionStartEvent):
+            self.open.append((event.anchor, self.written))
+            self.written += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = self.open.pop()
+            self._anchors[anchor] = self.written - before
+        elif isinstance(event, yaml.ScalarEvent):
+            self._anchors[event.anchor] = 1 + len(event.value)
+            self.written += 1 + len(event.value)
+        elif isinstance(event, yaml.AliasEvent):
+            endless = MOST_COPIED + 1  # of an alias within what it stands for
+            size = self._anchors.get(event.anchor, endless)
+            self.written += size
+            self.copied += size
 
 
 def described_blocks(urdf: str) -> dict[str, Any]:
@@ -260,26 +361,16 @@ def schema(kinds: Mapping[str, type[Any]]) -> dict[str, Any]:
                 'type': ['object', 'null'],
                 'description': ' '.join((kind.__doc__ or '').split()),
                 'additionalProperties': False,
-                'properties': {spec.name: _schema_of_field(kind, spec) for spec in fields(kind)},
+                'properties': _properties(kind),
             }
             for name, kind in kinds.items()
         },
     }
 
 
-def _schema_of_field(kind: type[Any], spec: 'Field[Any]') -> dict[str, Any]:
-    element, many = element_type(kind, spec.name)
-    meta = spec.metadata
-    unit = f' [{meta["unit"]}]' if meta.get('unit') else ''
-    own: dict[str, Any] = {'type': _SCHEMA[element]}
-    for key, source in (('minimum', 'at_least'), ('maximum', 'at_most')):
-        if meta.get(source) is not None:
-            own[key] = meta[source]
-    if meta.get('choices'):
-        own['enum'] = list(meta['choices'])
-    out = {'type': 'array', 'items': own} if many else own
-    default = list(spec.default) if many and spec.default is not MISSING else spec.default
-    return {**out, 'description': meta.get('description', '') + unit, 'default': default}
+def _properties(kind: type[Any]) -> dict[str, Any]:
+    """Return {name: JSON schema} of the options of a dataclass."""
+    return {name: setting.schema() for name, setting in settings_of(kind).items()}
 
 
 # What other programs call it: words that no spelling brings near.
@@ -301,11 +392,14 @@ MEANINGS = {
 
 def nearest(name: Any, choices: Any) -> str | None:
     """Return the advice "did you mean ...?" for a ``name`` that is not among ``choices``."""
-    meant = MEANINGS.get(str(name)[:99].lower())
+    written = str(name)[:99]
+    meant = MEANINGS.get(written.lower())
     if meant in choices:
         return f'did you mean {meant!r}?'
-    close = difflib.get_close_matches(str(name)[:99], [str(c) for c in choices], n=1, cutoff=0.5)
-    return f'did you mean {close[0]!r}?' if close else None
+    close = difflib.get_close_matches(written, map(str, choices), n=1, cutoff=0.5)
+    if not close:
+        return None
+    return f'did you mean {close[0]!r}?'
 
 
 @lru_cache(maxsize=None)

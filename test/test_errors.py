@@ -4,12 +4,12 @@ import unicodedata
 
 import pytest
 
-from ros_inertial_id.errors import ConfigError, LONGEST
+from ros_inertial_id.errors import ConfigError, LONGEST_MESSAGE
 
 
 def test_a_message_is_cut_in_its_middle():
     text = str(ConfigError('mounting', found='begin' + 'x' * 5_000_000 + 'end', do='give rpy'))
-    assert len(text) < LONGEST + 20
+    assert len(text) < LONGEST_MESSAGE + 20
     assert text.startswith('mounting; found begin') and text.endswith('end; give rpy')
 
 

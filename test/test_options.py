@@ -1,9 +1,11 @@
 """Options refuse what they cannot mean, in words, and describe themselves as a JSON schema."""
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 import json
 from pathlib import Path
 
+from hypothesis import given, HealthCheck, settings
+from hypothesis import strategies as st
 import jsonschema
 import numpy as np
 import pytest
@@ -12,10 +14,12 @@ import yaml
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.errors import ConfigError
 from ros_inertial_id.excitation.design import load_design
+from ros_inertial_id.excitation.problem import DesignOptions
+from ros_inertial_id.identification.identified_model import plain
 from ros_inertial_id.identification.settings import load_options, options_class
 from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
 from ros_inertial_id.methods import METHODS
-from ros_inertial_id.options import check_ranges, option, options_from, yaml_content
+from ros_inertial_id.options import check_ranges, option, options_from, settings_of, yaml_content
 
 CONFIG = sorted((Path(__file__).parents[1] / 'config').glob('*.yaml'))
 
@@ -141,6 +145,8 @@ def test_numbers_of_numpy_and_whole_numbers_for_floats_are_taken():
     assert [type(x) for x in (taken.cutoff, taken.count, taken.search)] == [float, int, bool]
     assert type(options_from(Example, {'cutoff': 4}, 'test').cutoff) is float
     assert options_from(Example, {'gains': [np.float64(3), 1]}, 'test').gains == (3.0, 1.0)
+    number = yaml_content('cutoff: 1e-3', 'test')  # a text in YAML 1.1
+    assert options_from(Example, number, 'test').cutoff == 1e-3
     for wrong in (
         {'count': 2.0},
         {'count': True},
@@ -205,3 +211,47 @@ def test_the_schema_and_the_reader_refuse_the_same(schema, tmp_path):
     jsonschema.validate(yaml.safe_load('serial_arm:'), schema)
     (tmp_path / 'empty.yaml').write_text('serial_arm:')
     assert load_options(str(tmp_path / 'empty.yaml'))[0] == 'serial_arm'
+
+
+# JSON escapes those beyond as two surrogates, which YAML does not read.
+LETTERS = st.characters(max_codepoint=0xFFFD, exclude_categories=('Cs',))
+
+
+def values_of(setting):
+    """Return a strategy for all values that an option may have."""
+    if setting.choices:
+        element = st.sampled_from(list(setting.choices))
+    elif setting.topic:
+        element = st.just('') | st.from_regex(
+            r'\A/?[a-z_][a-z0-9_]{0,9}(/[a-z_][a-z0-9_]{0,9})?\Z'
+        )
+    elif setting.kind is bool:
+        element = st.booleans()
+    elif setting.kind is int:
+        element = st.integers(setting.at_least, setting.at_most)
+    elif setting.kind is float:
+        element = st.floats(
+            setting.at_least, setting.at_most, allow_nan=False, allow_infinity=False
+        )
+    else:
+        element = st.text(LETTERS, max_size=12)
+    return st.lists(element, max_size=3).map(tuple) if setting.many else element
+
+
+BLOCKS = {**{name: options_class(name) for name in METHODS}, 'design': DesignOptions}
+
+
+@pytest.mark.parametrize('block', BLOCKS)
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_any_setting_is_read_again_as_it_was_written(block, data):
+    """Plain values through YAML and through JSON, which every configuration file is of."""
+    kind = BLOCKS[block]
+    chosen = data.draw(
+        st.fixed_dictionaries({}, optional={n: values_of(s) for n, s in settings_of(kind).items()})
+    )
+    written = options_from(kind, chosen, 'code')
+    for text in (yaml.safe_dump(plain(chosen)), json.dumps(plain(chosen))):
+        assert options_from(kind, yaml_content(text, 'a file'), 'a file') == written
+    whole = yaml.safe_dump(plain(asdict(written)))
+    assert options_from(kind, yaml_content(whole, 'a file'), 'a file') == written

@@ -1,7 +1,7 @@
 """Identify: recordings in, a model out; the one call that nodes, verbs and notebooks make."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 import html
 import logging
 from pathlib import Path
@@ -11,7 +11,8 @@ from .model import Model, model_of
 from .recordings import description_text, Recordings, several
 from .table import Table
 from ..checks import check as checkup
-from ..checks.checked import checked_statistics, cleaned, judged, reason_not_to_use
+from ..checks.admission import admission
+from ..checks.checked import checked_statistics, cleaned, judged
 from ..checks.finding import Checkup, DO_NOT_USE, Verdict, WRONG
 from ..checks.velocity_kind import followed
 from ..errors import EstimationError, InertialIdError, RecordingError
@@ -25,7 +26,6 @@ from ..methods.capabilities import JointTorques
 from ..report import summary, write_report
 from ..report.uses import Uses
 
-_Read = tuple[Dataset | None, ModelColumns | None]  # what checks read and wrote already
 _logger = logging.getLogger(__name__)
 
 
@@ -117,23 +117,30 @@ def identify(
     for name in repeated:
         _logger.warning('%s is given twice (same content): it counts once', name)
     others = several(validate, task.urdf)
-    seen = [
-        name
-        for r in others
-        for name in seen_before([t.provenance for t in training], [r])
-        or [name_of(r)] * any(r is t for t in training)
-    ]
-    training, left_out, found, data, columns = _checked(training, task)
-    for name, why in left_out.items():
+    seen = _seen_in_training(others, training)
+    checked = _checked(training, task)
+    for name, why in checked.left_out.items():
         _logger.warning('%s is left out: %s', name, why)
-    result = _identified(training, found, (data, columns), task, others)
-    if left_out:
-        result.model.provenance['left_out'] = left_out
+    result = _identified(checked, task, others)
+    if checked.left_out:
+        result.model.provenance['left_out'] = checked.left_out
     if repeated:
         result.model.provenance['repeated'] = repeated
     if seen:
         result.model.statistics['validation_seen'] = seen
-    return Result(result, found)
+    return Result(result, checked.checkup)
+
+
+def _seen_in_training(others: Sequence[Recording], training: Sequence[Recording]) -> list[str]:
+    """Return the names of validation recordings that are among those to identify from."""
+    provenances = [recording.provenance for recording in training]
+    names = []
+    for recording in others:
+        by_content = seen_before(provenances, [recording])
+        if not by_content and any(recording is trained for trained in training):
+            by_content = [name_of(recording)]
+        names += by_content
+    return names
 
 
 @dataclass(frozen=True)
@@ -161,58 +168,66 @@ def _task(
     return _Task(method, settings, text, progress, keep_all)
 
 
+@dataclass(frozen=True)
+class _Checked:
+    """
+    Recordings to identify from.
+
+    recordings : that take part; checkup : of these together; left_out : {name: why} of others
+    data, columns : what checks read and wrote already of all samples that they do not mask
+    """
+
+    recordings: Sequence[Recording]
+    checkup: Checkup
+    left_out: dict[str, str] = field(default_factory=dict)
+    data: Dataset | None = None
+    columns: ModelColumns | None = None
+
+
 def _identified(
-    training: Sequence[Recording],
-    found: Checkup,
-    read: _Read,
-    task: _Task,
-    others: Sequence[Recording] = (),
+    checked: _Checked, task: _Task, others: Sequence[Recording] = ()
 ) -> spine.Identification:
     """Return the Identification of recordings, with the verdict on it."""
-    data, columns = read
     try:
-        if data and not (task.keep_all and any(found.masked)):
-            result = spine.identify_data(
-                replace(data, progress=task.progress), others, columns=columns
-            )
-        else:
-            used = list(training) if task.keep_all else cleaned(training, found)
-            result = spine.identify(
-                used, followed(task.options, found.checks), validate=others, **task.words
-            )
+        result = _estimated(checked, task, others)
     except EstimationError as error:
-        causes = [f.sentence() for f in found.checks if f.severity == WRONG]
+        causes = [f.sentence() for f in checked.checkup.checks if f.severity == WRONG]
         if not causes:
             raise
         raise EstimationError(causes[0], found=f'no estimate: {error}') from None
-    result.model.statistics.update(
-        checked_statistics(result.model.statistics, found), keep_all=task.keep_all
-    )
+    statistics = result.model.statistics
+    statistics.update(checked_statistics(statistics, checked.checkup), keep_all=task.keep_all)
     return result
 
 
-def _checked(
-    recordings: list[Recording], task: _Task
-) -> tuple[list[Recording], dict[str, str], Checkup, Dataset | None, ModelColumns | None]:
+def _estimated(
+    checked: _Checked, task: _Task, others: Sequence[Recording]
+) -> spine.Identification:
+    """Return the Identification by what the checks read, where that is what is to be used."""
+    uses_masked = task.keep_all and any(checked.checkup.masked)
+    if checked.data and not uses_masked:
+        data = replace(checked.data, progress=task.progress)
+        return spine.identify_data(data, others, columns=checked.columns)
+    training = list(checked.recordings)
+    if not task.keep_all:
+        training = cleaned(training, checked.checkup)
+    options = followed(task.options, checked.checkup.checks)
+    return spine.identify(training, options, validate=others, **task.words)
+
+
+def _checked(recordings: list[Recording], task: _Task) -> _Checked:
     """
-    Return (those that take part, {name: why another does not}, Checkup, Dataset, ModelColumns).
+    Return what takes part of ``recordings``.
 
     Where none can be used all take part: the verdict says so.
     """
     if len(recordings) == 1 or not isinstance(METHODS[task.method], JointTorques):
-        return recordings, {}, *checkup.check_and_read(recordings, task.options, **task.words)
-    each = checkup.check_each(recordings, task.options, **task.words)
-    reasons = [reason_not_to_use(one) for one in each]
-    if task.keep_all or all(reasons):
-        reasons = [''] * len(each)
-    part = [k for k, why in enumerate(reasons) if not why]
-    return (
-        [recordings[k] for k in part],
-        {name_of(r): why for r, why in zip(recordings, reasons) if why},
-        checkup.together([each[k] for k in part]),
-        None,
-        None,
-    )
+        found, data, columns = checkup.check_and_read(recordings, task.options, **task.words)
+        return _Checked(recordings, found, {}, data, columns)
+    admitted = admission(recordings, task.options, **task.words)
+    if task.keep_all or not admitted.recordings:
+        admitted = admitted.of_all()
+    return _Checked(admitted.recordings, admitted.checkup, admitted.refused)
 
 
 def check(
@@ -234,19 +249,20 @@ def check(
     """
     task = _task(config, options, urdf, progress)
     training = _some(recordings, task.urdf)
-    found, data, wide = checkup.check_and_read(training, task.options, **task.words)
-    if not isinstance(METHODS[task.method], JointTorques) or (
-        len(training) > 1 and found.verdict.word == DO_NOT_USE
-    ):
+    found, data, columns = checkup.check_and_read(training, task.options, **task.words)
+    if not isinstance(METHODS[task.method], JointTorques):
         return found
+    if len(training) > 1 and found.verdict.word == DO_NOT_USE:
+        return found
+    checked = _Checked(training, found, {}, data, columns)
     try:
-        return judged(found, _identified(training, found, (data, wide), task).model.statistics)
+        return judged(found, _identified(checked, task).model.statistics)
     except InertialIdError:
         return found
 
 
 def _some(recordings: Recordings, urdf: str) -> list[Recording]:
-    found = several(recordings, urdf)
-    if not found:
+    some = several(recordings, urdf)
+    if not some:
         raise RecordingError('recordings', expected='one or more', found='none')
-    return found
+    return some

@@ -58,13 +58,13 @@ class ManyResult:
 
         Its curves are of the validation, else of the first bag, which is read for them.
         """
-        found = self.many.identification
-        if not found.validation:
-            _, curves = validation(
-                found.model, [recording_of(self.many.bags[0].path, found.model.robot['urdf'])]
-            )
-            found = Identification(found.model, curves)
-        return str(write_report(found, path))
+        identification = self.many.identification
+        if not identification.validation:
+            model = identification.model
+            first = recording_of(self.many.bags[0].path, model.robot['urdf'])
+            _, curves = validation(model, [first])
+            identification = Identification(model, curves)
+        return str(write_report(identification, path))
 
 
 def identify_many(
@@ -123,5 +123,6 @@ def drift(
     engine : ``jobs``, ``scheduler``, ``cache``, ``keep_all``, see ``identify_many``
     RecordingError where no bag can be used, RobotModelError where the model is of other robots.
     """
-    own = model if isinstance(model, Model) else load_model(model)
-    return drift_of(own.identified, find_bags(paths), Engine(progress=progress, **engine))
+    if not isinstance(model, Model):
+        model = load_model(model)
+    return drift_of(model.identified, find_bags(paths), Engine(progress=progress, **engine))

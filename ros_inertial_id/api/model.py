@@ -1,7 +1,9 @@
 """Model: an identified robot that predicts, and writes itself in the formats of other tools."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 import logging
 from pathlib import Path
 from typing import Any, TYPE_CHECKING
@@ -66,9 +68,9 @@ class Model:
     gravity_base: np.ndarray
 
     def __repr__(self) -> str:
-        verdict = self.statistics.get('verdict', {}).get(
-            'word', 'not judged' if self._judged else 'as described'
-        )
+        verdict = 'as described'
+        if self._judged:
+            verdict = self.statistics.get('verdict', {}).get('word', 'not judged')
         return (
             f'Model of {self.identified.robot["name"]} ({self.identified.method}): '
             f'{len(self.identified.base)} base parameters, {verdict}'
@@ -111,7 +113,9 @@ class Model:
     def verdict(self) -> Verdict:
         """Return the verdict of the checks on training and validation data."""
         entry = self.statistics.get('verdict')
-        return verdict_of(entry) if entry else Verdict(NOT_CHECKED, ('no data were checked',))
+        if not entry:
+            return Verdict(NOT_CHECKED, ('no data were checked',))
+        return verdict_of(entry)
 
     @cached_property
     def residuals(self) -> Table:
@@ -121,42 +125,29 @@ class Model:
         ``training``, ``cross_validation`` and ``validation`` as far as they are there, [N m] or
         [N], and in percent of what was measured.
         """
-        parts = {
-            part.replace('-', '_'): fit['filtered'] for part, fit in fits(self.identified).items()
-        }
-        rows = []
-        for joint in next(iter(parts.values()), {'rms': ()})['rms']:
-            row: dict[str, Any] = {'joint': joint}
-            for part, fit in parts.items():
-                rms, torque = fit['rms'][joint], fit.get('measured_rms', {}).get(joint)
-                row |= {part: rms, f'{part}_percent': 100.0 * rms / torque if torque else None}
-            rows.append(row)
-        return table('joint', rows)
+        rows: dict[str, dict[str, Any]] = {}
+        for part, fit in fits(self.identified).items():
+            column, measured = part.replace('-', '_'), fit['filtered'].get('measured_rms', {})
+            for joint, rms in fit['filtered']['rms'].items():
+                row = rows.setdefault(joint, {'joint': joint})
+                row[column], row[f'{column}_percent'] = rms, _percent(rms, measured.get(joint))
+        return table('joint', list(rows.values()))
 
     @cached_property
     def base_parameters(self) -> Table:
         """Return the base parameters with standard errors and units, in the order of regressor."""
-        return table(
-            'base parameter',
-            [{name: entry[name] for name in COLUMNS} for entry in self.identified.base],
-        )
+        rows = [_chosen(entry, COLUMNS) for entry in self.identified.base]
+        return table('base parameter', rows)
 
     @cached_property
     def friction_parameters(self) -> Table:
         """Return the base parameters of joints: friction, rotor inertia, springs, offsets."""
-        return table(
-            'base parameter',
-            [
-                {
-                    'name': item.name,
-                    'joint': item.lead.owner,
-                    'law': item.lead.law,
-                    **{name: item.entry[name] for name in COLUMNS[1:4]},
-                }
-                for item in evaluate(self.identified)
-                if item.lead.law
-            ],
-        )
+        rows = []
+        for item in evaluate(self.identified):
+            if item.lead.law:
+                whose = {'name': item.name, 'joint': item.lead.owner, 'law': item.lead.law}
+                rows.append({**whose, **_chosen(item.entry, COLUMNS[1:4])})
+        return table('base parameter', rows)
 
     @cached_property
     def links(self) -> Table:
@@ -166,24 +157,14 @@ class Model:
         In the axes of the link's joint.  ``determined`` names what the data decide; the others
         are as described, with the error of the description, and only their sums are known.
         """
-        return table(
-            'link',
-            [
-                {
-                    'link': link.name,
-                    **{
-                        f'{name}{suffix}': float(x)
-                        for k, name in enumerate(QUANTITIES)
-                        for suffix, x in (('', link.values[k]), ('_error', link.errors[k]))
-                    },
-                    'determined': tuple(
-                        name for name, sure in zip(QUANTITIES, link.determined) if sure
-                    ),
-                }
-                for link in links_of(self.identified)
-            ],
-            LinkRow,
-        )
+        rows = []
+        for link in links_of(self.identified):
+            row: dict[str, Any] = {'link': link.name}
+            for name, value, error in zip(QUANTITIES, link.values, link.errors):
+                row[name], row[f'{name}_error'] = float(value), float(error)
+            row['determined'] = tuple(compress(QUANTITIES, link.determined))
+            rows.append(row)
+        return table('link', rows, LinkRow)
 
     @property
     def link_names(self) -> tuple[str, ...]:
@@ -249,9 +230,9 @@ class Model:
         RobotModelError names the parameters that would be needed and were not identified.
         """
         magnitude = self.identified.options.get('gravity_magnitude', STANDARD_GRAVITY)
-        other = Model(self.identified, gravity_from_mounting(mounting, magnitude=magnitude))
-        check_robot(self.identified, other._robot)
-        return other
+        mounted = Model(self.identified, gravity_from_mounting(mounting, magnitude=magnitude))
+        check_robot(self.identified, mounted._robot)
+        return mounted
 
     def predict(self, motion: Source | Motion) -> Prediction:
         """
@@ -332,14 +313,13 @@ class Model:
         """
         robot, model = tree_of(self._robot), self.identified
         first, terms = bodies(model.parameters), joint_terms(model)
-        return pinocchio_model(
-            robot,
-            np.array([model.values[first[link] : first[link] + 10] for link in robot.link_names]),
-            **{
-                name: np.array([terms[joint][name] for joint in robot.joint_names])
-                for name in JOINT_TERMS
-            },
-        )
+        begins = np.array([first[link] for link in robot.link_names])
+        inertias = model.values[begins[:, None] + np.arange(10)]
+        of_joints = [terms[joint] for joint in robot.joint_names]
+        attributes = {}
+        for name in JOINT_TERMS:
+            attributes[name] = np.array([joint[name] for joint in of_joints])
+        return pinocchio_model(robot, inertias, **attributes)
 
     def save(self, path: str | Path) -> None:
         """Write the model file (YAML) to ``path``; EstimationError of what was not identified."""
@@ -380,13 +360,26 @@ def load_model(path: str | Path) -> Model:
     return model_of(IdentifiedModel.from_yaml(read_text(path), str(path)))
 
 
+def _percent(rms: float, measured: float | None) -> float | None:
+    """Return a residual in percent of what was ``measured``, None where nothing was."""
+    if not measured:
+        return None
+    return 100.0 * rms / measured
+
+
+def _chosen(entry: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return what an ``entry`` holds under these ``names``."""
+    return {name: entry[name] for name in names}
+
+
 def _write(path: str | Path, text: str, lines: list[str]) -> list[str]:
     write_text(path, text)
     if lines:
+        terms = ', '.join(line.split(' = ')[0] for line in lines)
         _logger.warning(
             '%s cannot hold %d of the joint terms, which are listed in it: %s',
             path,
             len(lines),
-            ', '.join(line.split(' = ')[0] for line in lines),
+            terms,
         )
     return lines

@@ -38,13 +38,17 @@ def read_log(
 def description_text(urdf: str | Path) -> str:
     """Return the text of a description ``urdf``, given as its text or as the path of its file."""
     text = str(urdf)
-    return text if not text or '\n' in text or '<' in text else read_description(urdf)
+    if not text or '\n' in text or '<' in text:
+        return text
+    return read_description(urdf)
 
 
 def several(recordings: Recordings, urdf: str = '') -> list[Recording]:
     """Return one or several ``recordings``, or none, as Recordings; ``urdf`` : of logs, text."""
-    each = recordings if isinstance(recordings, (list, tuple, Iterator)) else [recordings]
-    return with_shared_texts([recording_of(one, urdf) for one in each if one is not None])
+    if not isinstance(recordings, (list, tuple, Iterator)):
+        recordings = [recordings]
+    sources = [source for source in recordings if source is not None]
+    return with_shared_texts([recording_of(source, urdf) for source in sources])
 
 
 def recording_of(source: Source, urdf: str = '') -> Recording:

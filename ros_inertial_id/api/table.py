@@ -9,6 +9,8 @@ import numpy as np
 
 from ..errors import ConfigError
 
+SYMMETRIC = ('xx', 'xy', 'xz', 'xy', 'yy', 'yz', 'xz', 'yz', 'zz')  # moments, row by row
+
 
 class Row(dict[str, Any]):
     """A row of a Table: ``row['value']`` and ``row.value``."""
@@ -50,9 +52,8 @@ class LinkRow(Row):
         return self._symmetric('_error')
 
     def _symmetric(self, suffix: str) -> np.ndarray:
-        return self._numbers(
-            tuple(f'I{min(a, b)}{max(a, b)}{suffix}' for a in 'xyz' for b in 'xyz')
-        ).reshape(3, 3)
+        names = [f'I{pair}{suffix}' for pair in SYMMETRIC]
+        return self._numbers(names).reshape(3, 3)
 
     def _numbers(self, names: Sequence[str]) -> np.ndarray:
         return np.array([self[name] for name in names])
@@ -106,7 +107,9 @@ class Table(Sequence[Row]):
     @property
     def columns(self) -> list[str]:
         """Return the names of the columns."""
-        return list(self.rows[0]) if self.rows else []
+        if not self.rows:
+            return []
+        return list(self.rows[0])
 
     @property
     def names(self) -> list[str]:
@@ -122,35 +125,44 @@ class Table(Sequence[Row]):
         )
 
     def __repr__(self) -> str:
-        cells = [self.columns, *([_text(row[c]) for c in self.columns] for row in self.rows)]
+        cells = [self.columns, *map(self._cells, self.rows)]
         widths = [max(map(len, column)) for column in zip(*cells)]
-        return '\n'.join(
-            '  '.join(f'{cell:<{w}}' for cell, w in zip(row, widths)).rstrip() for row in cells
-        )
+        return '\n'.join(_padded(line, widths) for line in cells)
 
     def _repr_html_(self) -> str:
-        head = ''.join(f'<th>{c.replace("_", " ")}</th>' for c in self.columns)
-        body = ''.join(
-            '<tr>'
-            + ''.join(f'<td>{html.escape(_text(row[c]))}</td>' for c in self.columns)
-            + '</tr>'
-            for row in self.rows
-        )
-        return f'<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+        head = _html_row('th', [column.replace('_', ' ') for column in self.columns])
+        body = ''.join(_html_row('td', self._cells(row)) for row in self.rows)
+        return f'<table><thead>{head}</thead><tbody>{body}</tbody></table>'
+
+    def _cells(self, row: Row) -> list[str]:
+        """Return the cells of a ``row`` as texts."""
+        return [_text(row[column]) for column in self.columns]
 
 
 def table(what: str, rows: Sequence[Mapping[str, Any]], kind: type[Row] = Row) -> Table:
     """Return the Table of ``rows``, in which None is NaN; ``what`` : a row is."""
-    return Table(
-        what,
-        tuple(
-            kind({name: float('nan') if value is None else value for name, value in row.items()})
-            for row in rows
-        ),
-    )
+    return Table(what, tuple(kind(_with_nan(row)) for row in rows))
+
+
+def _with_nan(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a ``row`` with NaN for what is None."""
+    nan = float('nan')
+    return {name: nan if value is None else value for name, value in row.items()}
 
 
 def _text(value: Any) -> str:
     if isinstance(value, float):
         return f'{value:.6g}'
-    return ' '.join(value) if isinstance(value, tuple) else str(value)
+    if isinstance(value, tuple):
+        return ' '.join(value)
+    return str(value)
+
+
+def _padded(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """Return a line of ``cells``, each as wide as its column."""
+    return '  '.join(f'{cell:<{width}}' for cell, width in zip(cells, widths)).rstrip()
+
+
+def _html_row(tag: str, cells: Sequence[str]) -> str:
+    """Return a row of HTML, every cell in a ``tag``."""
+    return '<tr>' + ''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in cells) + '</tr>'

@@ -41,16 +41,15 @@ def compare(models: Sequence[AnyModel], recording: Recordings = None) -> Compari
     if len(models) < 2:
         raise ConfigError('compare', found=f'{len(models)} model', expected='two models or more')
     identified = [model_in(model).identified for model in models]
-    names = [
-        str(model) if isinstance(model, (str, Path)) else f'model {number}'
-        for number, model in enumerate(models, 1)
-    ]
-    checked = several(recording, identified[0].robot['urdf'])
-    fits = (
-        {name: validation(model, checked)[0]['filtered'] for name, model in zip(names, identified)}
-        if checked
-        else {}
-    )
+    names = []
+    for number, model in enumerate(models, 1):
+        path = isinstance(model, (str, Path))
+        names.append(str(model) if path else f'model {number}')
+    predicted = several(recording, identified[0].robot['urdf'])
+    fits = {}
+    if predicted:
+        for name, each in zip(names, identified):
+            fits[name] = validation(each, predicted)[0]['filtered']
     return compare_models(names, identified, fits)
 
 
@@ -79,16 +78,17 @@ def design(
     gravity = gravity_from_mounting(
         settings.mounting or 'upright', magnitude=settings.gravity_magnitude
     )
-    found = design_motion(
-        robot_from_options(description_text(urdf), settings, gravity), settings, progress
-    )
+    robot = robot_from_options(description_text(urdf), settings, gravity)
+    result = design_motion(robot, settings, progress)
     if out:
-        write_design(found, out)
-    return found
+        write_design(result, out)
+    return result
 
 
 def model_in(model: AnyModel) -> Model:
     """Return the Model that a ``model`` is, holds, or lies at."""
     if isinstance(model, Result):
         return model.model
-    return model if isinstance(model, Model) else load_model(model)
+    if isinstance(model, Model):
+        return model
+    return load_model(model)

@@ -93,9 +93,9 @@ MANY = (
 
 def out(words: str, required: bool = False) -> Argument:
     """Return the option --out, ``words`` : what is written there."""
-    return argument(
-        '--out', words if required else f'{words}; default: none', required=required, default=''
-    )
+    if not required:
+        words = f'{words}; default: none'
+    return argument('--out', words, required=required, default='')
 
 
 def jobs(default: int | None) -> Argument:
@@ -110,10 +110,10 @@ def jobs(default: int | None) -> Argument:
 
 def method(listed: bool) -> Argument:
     """Return the option --method, with all that are registered ``listed`` in its help or not."""
-    others = sorted(registered(METHODS_GROUP).keys() - {'serial_arm'}) if listed else ()
-    return argument(
-        '--method', ', '.join(['serial_arm (default)', *others]), default='', metavar='METHOD'
-    )
+    names = ['serial_arm (default)']
+    if listed:
+        names += sorted(registered(METHODS_GROUP).keys() - {'serial_arm'})
+    return argument('--method', ', '.join(names), default='', metavar='METHOD')
 
 
 def rig(_: bool) -> Argument:
@@ -429,21 +429,19 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Return (namespace, []) of the words ``args``; what is not an option is an error."""
         self._typed = list(args)
-        found, more = super().parse_known_args(args, namespace)
-        if getattr(found, 'bags', None) == [] and not any(x.startswith('-') for x in more):
-            found.bags, more = more, []  # behind an option, where argparse looks for none any more
+        options, more = super().parse_known_args(args, namespace)
+        only_words = not any(word.startswith('-') for word in more)
+        if only_words and getattr(options, 'bags', None) == []:
+            options.bags, more = more, []  # behind an option, where argparse looks for none now
         if more:
             self.error(f'unrecognized: {" ".join(more)}')
-        return found, more
+        return options, more
 
     def error(self, message: str) -> NoReturn:
         """Raise ConfigError with a ``message``, or with the option that was mistyped."""
         verb, exists = self.prog.removeprefix('inertial-id '), self._option_string_actions
-        strange = [
-            name
-            for name in (word.split('=')[0] for word in self._typed)
-            if name.startswith('--') and name not in exists
-        ]
+        typed = [word.split('=')[0] for word in self._typed if word.startswith('--')]
+        strange = [name for name in typed if name not in exists]
         if strange:
             from ..options import nearest
 
@@ -469,49 +467,57 @@ class Overview(Parser):
             *textwrap.wrap(ABOUT, 79),
             '',
         ]
-        for group in dict.fromkeys(verb.group for verb in self._verbs.values()):
-            lines.append(f'{group}:')
-            for name, verb in self._verbs.items():
-                if verb.group == group:
-                    lines += [
-                        f'  {name:<12} {verb.text}',
-                        f'{"":15}inertial-id {name} {verb.example}',
-                    ]
-            lines.append('')
+        groups: dict[str, list[str]] = {}
+        for name, verb in self._verbs.items():
+            groups.setdefault(verb.group, []).extend(
+                [
+                    f'  {name:<12} {verb.text}',
+                    f'{"":15}inertial-id {name} {verb.example}',
+                ]
+            )
+        for group, described in groups.items():
+            lines += [f'{group}:', *described, '']
         return '\n'.join([*lines, 'options: --help, --version', ''])
 
 
 def all_verbs() -> dict[str, Verb]:
     """Return {name: Verb} of this package and of all that register theirs, in their groups."""
-    found = dict(VERBS)
+    every = dict(VERBS)
     for verbs in Plugins[Mapping[str, Verb]](VERBS_GROUP, 'verbs').values():
-        found = {**verbs, **found}  # nobody replaces a verb of this package
-    groups = list(dict.fromkeys(verb.group for verb in [*VERBS.values(), *found.values()]))
-    return dict(sorted(found.items(), key=lambda item: groups.index(item[1].group)))
+        every = {**verbs, **every}  # nobody replaces a verb of this package
+    groups = list(dict.fromkeys(verb.group for verb in [*VERBS.values(), *every.values()]))
+    return dict(sorted(every.items(), key=lambda item: groups.index(item[1].group)))
 
 
 def parser(verbs: Mapping[str, Verb], listed: bool = True) -> Parser:
     """Return the parser of a command line with these ``verbs``; ``listed`` : see ``method``."""
-    whole = Overview(verbs, prog='inertial-id')
-    whole.add_argument('--version', action='version', version=f'inertial-id {__version__}')
-    every = whole.add_subparsers(metavar='VERB', parser_class=Parser)
+    program = Overview(verbs, prog='inertial-id')
+    program.add_argument('--version', action='version', version=f'inertial-id {__version__}')
+    parsers = program.add_subparsers(metavar='VERB', parser_class=Parser)
     for name, verb in verbs.items():
-        one = every.add_parser(
+        of_verb = parsers.add_parser(
             name,
             help=verb.text,
             description=verb.text,
             epilog=f'example: inertial-id {name} {verb.example}',
         )
-        module, function = verb.run.split(':')
-        one.set_defaults(verb=name, module=module, function=function)
-        if verb.prints_json:
-            one.add_argument(
-                '--json', action='store_true', help='print one JSON object, nothing else'
-            )
-        for each in verb.arguments:
-            word, keywords = each(listed) if callable(each) else each
-            one.add_argument(word, **keywords)
-    return whole
+        _add_arguments(of_verb, name, verb, listed)
+    return program
+
+
+def _add_arguments(of_verb: argparse.ArgumentParser, name: str, verb: Verb, listed: bool) -> None:
+    """Add what a ``verb`` takes to its parser."""
+    module, function = verb.run.split(':')
+    of_verb.set_defaults(verb=name, module=module, function=function)
+    if verb.prints_json:
+        of_verb.add_argument(
+            '--json', action='store_true', help='print one JSON object, nothing else'
+        )
+    for each in verb.arguments:
+        if callable(each):
+            each = each(listed)
+        word, keywords = each
+        of_verb.add_argument(word, **keywords)
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace | None:
@@ -521,24 +527,31 @@ def parse(words: Sequence[str]) -> argparse.Namespace | None:
     words : after the program's name
     ConfigError names the nearest verb or option; SystemExit after --help and --version.
     """
-    if words and words[0] == 'help':
-        words = [*words[1:], '--help']
-    # Packages with further verbs are imported when the verb is none of these.
-    verbs = {words[0]: VERBS[words[0]]} if words and words[0] in VERBS else all_verbs()
-    whole = parser(verbs, not {'-h', '--help'}.isdisjoint(words))
     if not words:
-        whole.print_help()
+        parser(all_verbs(), False).print_help()
         return None
-    if not words[0].startswith('-') and words[0] not in verbs:
+    if words[0] == 'help':
+        words = [*words[1:], '--help']
+    verbs = _verbs_for(words[0])
+    program = parser(verbs, not {'-h', '--help'}.isdisjoint(words))
+    options = program.parse_args(words)
+    if 'verb' not in options:
+        program.error('a verb is missing')
+    options.words = list(words)
+    return options
+
+
+def _verbs_for(word: str) -> Mapping[str, Verb]:
+    """Return {name: Verb} that the first ``word`` of a command line may be of."""
+    if word in VERBS:
+        return {word: VERBS[word]}
+    verbs = all_verbs()  # packages with further ones are imported where it is none of these
+    if word not in verbs and not word.startswith('-'):
         from ..options import nearest
 
         raise ConfigError(
-            f'there is no verb {words[0]!r}',
+            f'there is no verb {word!r}',
             exists=tuple(verbs),
-            do=nearest(words[0], verbs) or missing(VERBS_GROUP),
+            do=nearest(word, verbs) or missing(VERBS_GROUP),
         )
-    options = whole.parse_args(words)
-    if 'verb' not in options:
-        whole.error('a verb is missing')
-    options.words = list(words)
-    return options
+    return verbs

@@ -12,7 +12,7 @@ import numpy as np
 from .arguments import LOAD
 from ..checks.finding import DO_NOT_USE
 from ..errors import ConfigError, printable
-from ..identification.files import make_folder
+from ..identification.files import make_folder, read_description
 from ..identification.identified_model import plain
 from ..report import outline
 
@@ -31,12 +31,21 @@ STYLES = {
 
 def changed(options: Any, *names: str) -> dict[str, Any]:
     """Return {name: value} of the options of a configuration that the command line gives."""
-    changes = {
-        name: getattr(options, name) for name in names if getattr(options, name) is not None
-    }
+    changes = {}
+    for name in names:
+        value = getattr(options, name)
+        if value is not None:
+            changes[name] = value
     if getattr(options, 'lock', None) is not None:
         changes['locked_joints'] = tuple(options.lock.split(','))
     return changes
+
+
+def description_in(path: str) -> str:
+    """Return the text of the description that --urdf gives, '' for none."""
+    if not path:
+        return ''
+    return read_description(path)
 
 
 def show(
@@ -49,21 +58,27 @@ def show(
     data : plain or NumPy's.  The object also has ``schema``, the verb and the version of its keys,
     and ``verdict``: the result's own or the lines of the text.
     """
-    data, text = {**data, **(files or {})}, '\n'.join([text, *(files or {}).values()])
+    files = files or {}
+    text = '\n'.join([text, *files.values()])
     if not options.json:
-        if sys.stdout.isatty():
-            from rich.console import Console
-            from rich.text import Text
-
-            shown = Text(printable(text))
-            for style, words in STYLES.items():
-                shown.highlight_regex(words, style)
-            Console(highlight=False).print(shown, soft_wrap=True)
-        else:
-            print(printable(text))
+        _print_text(printable(text))
         return
     head = {'schema': f'ros_inertial_id/{options.verb}/{KEYS}', 'verdict': text.split('\n')}
-    print(json.dumps(plain({**head, **data})))
+    print(json.dumps(plain({**head, **data, **files})))
+
+
+def _print_text(text: str) -> None:
+    """Print a ``text``, verdicts in colour on a terminal."""
+    if not sys.stdout.isatty():
+        print(text)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    coloured = Text(text)
+    for style, words in STYLES.items():
+        coloured.highlight_regex(words, style)
+    Console(highlight=False).print(coloured, soft_wrap=True)
 
 
 def page(options: Any, path: str | Path, sheet: Callable[[], Any]) -> dict[str, str]:
@@ -94,42 +109,42 @@ def identified(
         files['urdf'] = options.urdf_out
         model.to_urdf(options.urdf_out)
     word = model.statistics['verdict']['word']
-    show(
-        options,
-        {**outline(model.identified), **numbers} if options.json else {},
-        '\n'.join([f'Verdict: {word}', result.summary(), *lines]),
-        files,
-    )
+    text = '\n'.join([f'Verdict: {word}', result.summary(), *lines])
+    data: dict[str, Any] = {}
+    if options.json:
+        data = {**outline(model.identified), **numbers}
+    show(options, data, text, files)
     return status(options, word)
 
 
 def status(options: Any, word: str) -> int:
     """Return the exit status of a verdict's ``word``."""
-    return STRICT_STATUS if options.strict and word == DO_NOT_USE else 0
+    if options.strict and word == DO_NOT_USE:
+        return STRICT_STATUS
+    return 0
 
 
-def known_load(argument: str, mass_alone: bool = False) -> np.ndarray:
+def numbers_in(words: str) -> list[float]:
+    """Return the numbers that ``words`` are, with blanks or commas between; [] for other words."""
+    try:
+        return [float(word) for word in words.replace(',', ' ').split()]
+    except ValueError:
+        return []
+
+
+def known_load(words: str, or_else: str = '') -> np.ndarray:
     """
     Return the ten standard parameters (10,) of a known load as LOAD has them, about X Y Z's frame.
 
-    mass_alone : whether MASS will do; the others are NaN then
+    or_else : what else is understood, for the message of the ConfigError where it is none of these
     """
     from ..procedures.drive_gains import load_parameters
 
-    try:
-        numbers = [float(word) for word in argument.replace(',', ' ').split()]
-    except ValueError:
-        numbers = []
+    numbers = numbers_in(words)
     if len(numbers) == 10:
         return np.array(numbers)
-    if len(numbers) == 1 and mass_alone:
-        return load_parameters(numbers[0], [0.0] * 3) + np.append(0.0, np.full(9, np.nan))
     if len(numbers) not in (4, 7):
-        raise ConfigError(
-            'the known load',
-            found=repr(argument),
-            expected=LOAD + (', or "MASS" alone' if mass_alone else ''),
-        )
+        raise ConfigError('the known load', found=repr(words), expected=LOAD + or_else)
     mass, square = numbers[0], np.square(numbers[4:] or [0.0] * 3)
     return load_parameters(mass, numbers[1:4], mass / 12.0 * np.diag(square.sum() - square))
 
@@ -158,16 +173,20 @@ class Progress:
             self._bars = Bars(console=Console(stderr=True), transient=True)
             self._bars.start()
         if stage != self._stage:
-            for task in self._bars.task_ids:
-                self._bars.remove_task(task)
-            self._bars.add_task('', total=total)
-            self._stage = stage
+            self._begin(stage, total)
         self._bars.update(
             self._bars.task_ids[0],
             completed=done,
             total=total,
             description=f'{stage} {done:.0f} of {total:.0f} {self._unit}',
         )
+
+    def _begin(self, stage: str, total: float) -> None:
+        """Show the bar of a ``stage`` instead of the one before; total : see __call__."""
+        for task in self._bars.task_ids:
+            self._bars.remove_task(task)
+        self._bars.add_task('', total=total)
+        self._stage = stage
 
     def __exit__(self, *_: object) -> None:
         if self._bars is not None:

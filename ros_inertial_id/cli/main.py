@@ -23,6 +23,7 @@ from .arguments import parse  # noqa: E402
 from ..errors import ConfigError, InertialIdError, printable  # noqa: E402
 
 signal.signal(signal.SIGINT, _BEFORE)
+BAD_INPUT = 2  # exit status
 INTERRUPTED = 130  # exit status, as shells have it
 
 
@@ -46,27 +47,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors='backslashreplace')
     logging.basicConfig(level=logging.WARNING, handlers=[_Handler()])
+    if arguments is None:
+        arguments = sys.argv[1:]
     try:
-        options = parse(sys.argv[1:] if arguments is None else arguments)
-        return _run(options) if options is not None else 0
+        return _run(arguments)
     except BrokenPipeError:  # who reads has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (InertialIdError, OSError) as error:
-        if isinstance(error, OSError):  # a path that the system refuses: too long, no right, ...
-            error = ConfigError(
-                f'{error.filename or "a file"} cannot be read or written',
-                found=error.strerror or error,
-            )
+    except InertialIdError as error:
         print(f'inertial-id: {error}', file=sys.stderr)
-        return 2
+        return BAD_INPUT
+    except OSError as error:  # a path that the system refuses: too long, no right, ...
+        path, reason = error.filename or 'a file', error.strerror or error
+        refused = ConfigError(f'{path} cannot be read or written', found=reason)
+        print(f'inertial-id: {refused}', file=sys.stderr)
+        return BAD_INPUT
     except KeyboardInterrupt:
         print('inertial-id: interrupted', file=sys.stderr)
         return INTERRUPTED
 
 
-def _run(options: Any) -> int:
-    """Run the verb of parsed options, BLAS on one thread."""
+def _run(arguments: Sequence[str]) -> int:
+    """Run the verb of a command line, BLAS on one thread."""
+    options = parse(arguments)
+    if options is None:
+        return 0
     run = _imported(options.module, options.function)
     one_thread = _imported('..estimation.r_factors', 'one_thread')
     with one_thread():

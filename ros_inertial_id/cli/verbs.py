@@ -7,7 +7,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TYPE_CHECKING
 
-from .console import changed, identified, page, Progress, show, status
+from .console import (
+    changed,
+    description_in,
+    identified,
+    numbers_in,
+    page,
+    Progress,
+    show,
+    status,
+)
 from ..api import identify as api
 from ..api.model import load_model
 from ..api.recordings import recording_of
@@ -38,7 +47,9 @@ def import_(options: Any) -> None:
     from ..measurement.bags.log import read_log
     from ..measurement.bags.writing import write_recording
 
-    joints = options.joints.split(',') if options.joints else None
+    joints = None
+    if options.joints:
+        joints = options.joints.split(',')
     recording = read_log(
         options.log,
         read_description(options.urdf),
@@ -47,20 +58,17 @@ def import_(options: Any) -> None:
         columns=options.columns,
     )
     write_recording(options.out, recording)
-    channels = {t: len(c) for t, c in recording.channels.items()}
+    messages = {topic: len(channel) for topic, channel in recording.channels.items()}
     understood = recording.provenance['columns']
-    lines = [
-        f'{options.out}: ' + ', '.join(f'{n} {t}' for t, n in channels.items()),
-        *(f'  {what}: {", ".join(names)}' for what, names in understood.items()),
-    ]
+    counts = ', '.join(f'{count} {topic}' for topic, count in messages.items())
+    lines = [f'{options.out}: {counts}']
+    lines += [f'  {what}: {", ".join(names)}' for what, names in understood.items()]
     show(
         options,
-        {'bag': str(options.out), 'messages': channels, 'columns': understood},
+        {'bag': str(options.out), 'messages': messages, 'columns': understood},
         printable('\n'.join(lines)),
     )
-    if '/joint_states' in channels and not any(
-        'effort' in channel.fields for channel in recording.channels.values()
-    ):
+    if '/joint_states' in messages and not _has_efforts(recording):
         raise RecordingError(
             'no efforts were understood in the log',
             expected='torques or currents, which identification needs',
@@ -68,16 +76,21 @@ def import_(options: Any) -> None:
         )
 
 
+def _has_efforts(recording: Recording) -> bool:
+    return any('effort' in channel.fields for channel in recording.channels.values())
+
+
 def identify_(options: Any) -> int:
     """Identify a model; write it, its report and the description; return the exit status."""
     changes = changed(options, 'mounting', 'estimator', 'consistent')
     if options.urdf_out:
         changes['consistent'] = True
-    urdf = read_description(options.urdf) if options.urdf else ''
+    urdf = description_in(options.urdf)
     load_options(options.config, options.method, changes, urdf)  # refused before bags are read
-    if options.jobs is not None or options.scheduler or several(options.bags):
+    if _are_many(options):
         return _identify_many(options, changes, urdf)
-    recordings, others = (recordings_in(bags, urdf) for bags in (options.bags, options.validate))
+    recordings = recordings_in(options.bags, urdf)
+    others = recordings_in(options.validate, urdf)
     make_folder(options.out)
     gravity: dict[str, Any] = {}
     if options.identify_gravity:
@@ -94,9 +107,14 @@ def identify_(options: Any) -> int:
             progress=progress,
             **changes,
         )
-    return identified(
-        options, result, {'gravity': gravity} if gravity else {}, _gravity_words(gravity)
-    )
+    if not gravity:
+        return identified(options, result, {}, [])
+    return identified(options, result, {'gravity': gravity}, [_gravity_sentence(gravity)])
+
+
+def _are_many(options: Any) -> bool:
+    """Return whether bags are accumulated one by one: where that is asked for, or a folder."""
+    return options.jobs is not None or bool(options.scheduler) or several(options.bags)
 
 
 def _identify_many(options: Any, changes: dict[str, Any], urdf: str) -> int:
@@ -145,7 +163,7 @@ def _identify_many(options: Any, changes: dict[str, Any], urdf: str) -> int:
 
 def check_(options: Any) -> int:
     """Say what is wrong with recordings; return the exit status."""
-    urdf = read_description(options.urdf) if options.urdf else ''
+    urdf = description_in(options.urdf)
     recordings = recordings_in(options.bags, urdf)
     with Progress('bags') as progress:
         found = api.check(
@@ -170,15 +188,50 @@ def validate(options: Any) -> int:
     with Progress() as progress:
         fit, blocks = validation(model, [recording], progress=progress)
     verdict, checkup = validation_verdict(model, [recording], fit)
-    lines, files = _verdict_lines(verdict, checkup), {}
     seen = seen_before(model.provenance.get('recordings', ()), [recording])
-    lines += [f'{name} was in the training data: this is no validation.' for name in seen]
-    own = model.statistics.get('verdict') or {}
-    if own.get('word') == DO_NOT_USE:
-        lines.append(
-            f'The verdict on this model when it was identified: {DO_NOT_USE} '
-            f'({"; ".join(own["reasons"])}).'
-        )
+    lines = [
+        *_verdict_lines(verdict, checkup),
+        *(f'{name} was in the training data: this is no validation.' for name in seen),
+        *_model_lines(model),
+        *_residual_lines(fit),
+    ]
+    files = {}
+    if options.out_bag:
+        predicted = with_prediction(recording, predict(model, recording))
+        files['bag'] = _written_bag(options.out_bag, predicted)
+    if options.out:
+        # The page is about these data, checks and verdict included.
+        model.statistics.update({'validation': fit, **checkup.to_dict(), 'verdict': verdict})
+        model.statistics.pop('validation_seen', None)
+        if seen:
+            model.statistics['validation_seen'] = seen
+        model.provenance['validation'] = [dict(recording.provenance)]
+        make_folder(options.out)
+        path = Path(options.out) / 'report.html'
+        files['report'] = str(write_report(Identification(model, (), blocks), path, options.model))
+    numbers = {
+        'model': options.model,
+        'validation': fit,
+        **checkup.to_dict(),
+        'verdict': verdict,
+        'validation_seen': seen,
+    }
+    show(options, numbers, '\n'.join(lines), files)
+    return status(options, verdict['word'])
+
+
+def _model_lines(model: IdentifiedModel) -> list[str]:
+    """Return what to say of a ``model`` that is not to be used, whatever it predicts."""
+    verdict = model.statistics.get('verdict') or {}
+    if verdict.get('word') != DO_NOT_USE:
+        return []
+    reasons = '; '.join(verdict['reasons'])
+    return [f'The verdict on this model when it was identified: {DO_NOT_USE} ({reasons}).']
+
+
+def _residual_lines(fit: Mapping[str, Any]) -> list[str]:
+    """Return the residuals of a validation, filtered and raw, as lines."""
+    lines = []
     for kind in ('filtered', 'raw'):
         numbers = fit[kind]
         joints = '  '.join(f'{n} {r:.4g}' for n, r in numbers['rms'].items())
@@ -186,36 +239,7 @@ def validate(options: Any) -> int:
             f'{kind}: relative residual {numbers["relative_percent"]:.3f} %, RMS '
             f'{numbers["rms_all"]:.4g} over {numbers["samples"]} samples ({joints})'
         )
-    if options.out_bag:
-        files['bag'] = _written_bag(
-            options.out_bag, with_prediction(recording, predict(model, recording))
-        )
-    if options.out:
-        make_folder(options.out)
-        # The page is about these data, checks and verdict included.
-        model.statistics.update({'validation': fit, **checkup.to_dict(), 'verdict': verdict})
-        model.statistics.pop('validation_seen', None)
-        if seen:
-            model.statistics['validation_seen'] = seen
-        model.provenance['validation'] = [dict(recording.provenance)]
-        files['report'] = str(
-            write_report(
-                Identification(model, (), blocks), Path(options.out) / 'report.html', options.model
-            )
-        )
-    show(
-        options,
-        {
-            'model': options.model,
-            'validation': fit,
-            **checkup.to_dict(),
-            'verdict': verdict,
-            'validation_seen': seen,
-        },
-        '\n'.join(lines),
-        files,
-    )
-    return status(options, verdict['word'])
+    return lines
 
 
 def _written_bag(path: str, recording: Recording) -> str:
@@ -251,18 +275,22 @@ def validation_verdict(
 
 def _verdict_lines(verdict: Mapping[str, Any], checkup: Checkup) -> list[str]:
     """Return a ``verdict`` and the findings of a ``checkup`` as lines, the verdict first."""
-    reasons = '; '.join(verdict['reasons'])
-    lines = [f'Verdict: {verdict["word"]}' + (f' ({reasons}).' if reasons else '.')]
-    lines += [
-        f'{joint}: {own["word"]} ({"; ".join(own["reasons"])})'
-        for joint, own in verdict['joints'].items()
-        if own['reasons'] and own['reasons'] != verdict['reasons']
-    ]
-    lines += [f'{f.severity}: {f.sentence()}' for f in checkup.checks]
+    lines = [f'Verdict: {_judged(verdict)}.']
+    for joint, of_joint in verdict['joints'].items():
+        if of_joint['reasons'] and of_joint['reasons'] != verdict['reasons']:
+            lines.append(f'{joint}: {_judged(of_joint)}')
+    lines += [f'{finding.severity}: {finding.sentence()}' for finding in checkup.checks]
     if any(checkup.masked):
         shares = ', '.join(f'{100 * share:.2g} %' for share in checkup.masked)
         lines.append(f'Masked as bad: {shares} of the samples of each recording.')
     return lines
+
+
+def _judged(verdict: Mapping[str, Any]) -> str:
+    """Return the word of a ``verdict`` with its reasons, if it has any."""
+    if not verdict['reasons']:
+        return verdict['word']
+    return f'{verdict["word"]} ({"; ".join(verdict["reasons"])})'
 
 
 def compare(options: Any) -> None:
@@ -270,13 +298,18 @@ def compare(options: Any) -> None:
     from ..api.tasks import compare as compared
     from ..report.sheets import comparison_sheet
 
-    found = compared(options.models, options.bag or None)
+    comparison = compared(options.models, options.bag or None)
     files = page(
-        options,
-        options.out and Path(options.out) / 'comparison.html',
-        lambda: comparison_sheet(found),
+        options, _in_folder(options.out, 'comparison.html'), lambda: comparison_sheet(comparison)
     )
-    show(options, found.to_dict(), found.to_text(), files)
+    show(options, comparison.to_dict(), comparison.to_text(), files)
+
+
+def _in_folder(folder: str, name: str) -> str:
+    """Return the path of a page in a ``folder``, '' without one."""
+    if not folder:
+        return ''
+    return str(Path(folder) / name)
 
 
 def drift_(options: Any) -> None:
@@ -285,7 +318,7 @@ def drift_(options: Any) -> None:
     from ..report.sheets import drift_sheet
 
     with Progress('bags') as progress:
-        found = drift(
+        changes = drift(
             options.model,
             options.bags,
             jobs=options.jobs,
@@ -293,12 +326,10 @@ def drift_(options: Any) -> None:
             scheduler=options.scheduler,
             progress=progress,
         )
-    files = page(
-        options, options.out and Path(options.out) / 'drift.html', lambda: drift_sheet(found)
-    )
+    files = page(options, _in_folder(options.out, 'drift.html'), lambda: drift_sheet(changes))
     if options.out:
-        files.update(found.write_tables(options.out))
-    show(options, found.to_dict(), found.to_text(), files)
+        files.update(changes.write_tables(options.out))
+    show(options, changes.to_dict(), changes.to_text(), files)
 
 
 def contradiction(many: 'Many') -> list[str]:
@@ -320,28 +351,22 @@ def payload(options: Any) -> None:
     from ..report.sheets import payload_sheet
 
     loaded = [*options.bags, *options.loaded]
-    if not loaded or not (options.model or options.empty):
+    bare_arm_given = options.model or options.empty
+    if not loaded or not bare_arm_given:
         raise ConfigError(
             'payload',
             found=f'{options.model or "no model"}, {len(loaded)} '
             f'recordings with the load, {len(options.empty)} without it',
             do='give MODEL BAG, or --empty BAG BAG --loaded BAG BAG',
         )
-    urdf = read_description(options.urdf) if options.urdf else ''
+    urdf = description_in(options.urdf)
     empty = recordings_in(options.empty, urdf)
     bare = model_in(options.model or api.identify(empty, urdf=urdf))
-    result = bare.payload(loaded, empty=empty, link=options.link, frame=options.frame)
-    files = page(
-        options,
-        options.report,
-        lambda: payload_sheet(result, bare.identified, options.model or ', '.join(options.empty)),
-    )
-    show(
-        options,
-        {**result.to_dict(), 'load_data': load_data(result)},
-        '\n'.join([result.to_text(), *load_lines(result)]),
-        files,
-    )
+    load = bare.payload(loaded, empty=empty, link=options.link, frame=options.frame)
+    source = options.model or ', '.join(options.empty)
+    files = page(options, options.report, lambda: payload_sheet(load, bare.identified, source))
+    numbers = {**load.to_dict(), 'load_data': load_data(load)}
+    show(options, numbers, '\n'.join([load.to_text(), *load_lines(load)]), files)
 
 
 def design_(options: Any) -> None:
@@ -360,29 +385,21 @@ def design_(options: Any) -> None:
     )
     robot = robot_from_options(urdf, settings, gravity)
     with Progress('s') as bars:
-
-        def progress(now: Any) -> None:
-            bars(
-                f'design, best {now.best:.4g},' if now.best else 'design',
-                min(now.seconds, now.budget),
-                now.budget,
-            )
-
-        result = design(robot, settings, progress)
+        result = design(robot, settings, lambda now: _show_search(bars, now))
     paths = [str(p) for p in write_design(result, options.out)]
-    use = result.summary()['use_of_limits_percent']
-    show(
-        options,
-        dict(result.summary(), files=paths),
-        '\n'.join(
-            (
-                *result.words(),
-                'largest use of limits: ' + ', '.join(f'{k} {v:.1f} %' for k, v in use.items()),
-                *result.notices,
-                *paths,
-            )
-        ),
-    )
+    summary = result.summary()
+    shares = summary['use_of_limits_percent'].items()
+    use = ', '.join(f'{limit} {share:.1f} %' for limit, share in shares)
+    lines = [*result.words(), f'largest use of limits: {use}', *result.notices, *paths]
+    show(options, dict(summary, files=paths), '\n'.join(lines))
+
+
+def _show_search(bars: Progress, now: Any) -> None:
+    """Show on ``bars`` how far the search for a motion is."""
+    stage = 'design'
+    if now.best:
+        stage = f'design, best {now.best:.4g},'
+    bars(stage, min(now.seconds, now.budget), now.budget)
 
 
 def schema_(options: Any) -> None:
@@ -420,25 +437,30 @@ def _gravity(
     method, settings = load_options(options.config, options.method, changes, urdf)
     prior: Any = options.identify_gravity
     if prior not in ('nominal', 'none'):
-        try:
-            x, y, z = (float(word) for word in prior.replace(',', ' ').split())
-        except ValueError:
-            raise ConfigError(
-                '--identify-gravity',
-                found=repr(prior),
-                expected='nominal, none, or a direction "X Y Z"',
-            ) from None
-        prior = x, y, z
+        prior = _direction(prior)
     result = identify_gravity(recordings, settings, method=method, urdf=urdf, prior=prior)
     return {**result.to_dict(), 'gravity_base': result.gravity_base}
 
 
-def _gravity_words(gravity: dict[str, Any]) -> list[str]:
-    if not gravity:
-        return []
+def _direction(words: str) -> list[float]:
+    """Return the direction (3,) that ``words`` give, or raise ConfigError."""
+    numbers = numbers_in(words)
+    if len(numbers) != 3:
+        raise ConfigError(
+            '--identify-gravity',
+            found=repr(words),
+            expected='nominal, none, or a direction "X Y Z"',
+        )
+    return numbers
+
+
+def _gravity_sentence(gravity: Mapping[str, Any]) -> str:
     direction = ' '.join(f'{x:.4f}' for x in gravity['direction'])
     sign = gravity['sign_evidence']
-    return [
+    sentence = (
         f'gravity points along {direction} within {gravity["standard_error_deg"]:.2f} deg; '
-        f'sign decided by {sign["decided_by"]}' + (', AMBIGUOUS' if sign['ambiguous'] else '')
-    ]
+        f'sign decided by {sign["decided_by"]}'
+    )
+    if sign['ambiguous']:
+        sentence += ', AMBIGUOUS'
+    return sentence

@@ -5,89 +5,93 @@ from typing import Any
 
 import numpy as np
 
-from .console import changed, known_load, show
+from .console import changed, description_in, known_load, numbers_in, show
 from ..api.recordings import recording_of
 from ..errors import ConfigError
-from ..identification.files import read_description
 from ..identification.settings import load_options
 from ..measurement.joints.drives import is_commanded
 from ..measurement.recording import Recording
-from ..procedures.drive_gains import identify_drive_gains
+from ..procedures.drive_gains import DriveGains, identify_drive_gains, KnownLoad, NO_LOAD
 from ..report.knowledge import with_error
 from ..report.sheet import Table
 
 
 def drive_gains(options: Any) -> None:
     """Find what effort is worth in torque: by a known load or gain, or the described masses."""
-    urdf = read_description(options.urdf) if options.urdf else ''
+    urdf = description_in(options.urdf)
     method, settings = load_options(
         options.config, options.method, changed(options, 'mounting'), urdf
     )
     result = identify_drive_gains(
-        loaded_recordings(options, True, urdf),
+        [(recording, _drive_load(load)) for recording, load in _recordings(options, urdf)],
         settings,
         method=method,
         link=options.link,
         urdf=urdf,
         known=dict(_gain(words) for words in options.gain),
     )
-    commanded = is_commanded(settings.effort_kind)
-    rows = [
-        number_row(
-            joint,
-            result.gains.get(joint),
-            result.gain_errors.get(joint),
-            'N m/rad' if commanded else 'torque per effort',
-        )
-        for joint in result.standard_deviation
-    ]
-    leans = (
-        [
+    numbers = {
+        'gains': result.gains,
+        'standard_errors': result.gain_errors,
+        'relative_percent': result.relative_percent,
+    }
+    show(options, numbers, '\n'.join(_gain_lines(result, settings.effort_kind)))
+
+
+def _gain_lines(result: DriveGains, effort_kind: str) -> list[str]:
+    """Return the gains as lines, the last of them the options to identify with."""
+    unit, settings = 'torque per effort', 'effort_kind: current, drive_gain'
+    if is_commanded(effort_kind):
+        unit, settings = 'N m/rad', f'effort_kind: {effort_kind}, stiffness'
+    rows, values = [], []
+    for joint in result.standard_deviation:
+        gain, error = result.gains.get(joint), result.gain_errors.get(joint)
+        rows.append(number_row(joint, gain, error, unit))
+        value = '?'
+        if gain is not None:
+            value = f'{gain:.6g}'
+        values.append(value)
+    lines = aligned(rows)
+    lines.append(f'{result.relative_percent:.2f} % relative residual of the effort')
+    if result.described:
+        lines.append(
             'The described masses fix the scale, taken to be right within 15 %; least sure are '
             'joints that gravity does not load. Weigh a load (--loaded) for a better one.'
-        ]
-        if result.described
-        else []
-    )
-    listed = ', '.join(
-        f'{result.gains[joint]:.6g}' if joint in result.gains else '?'
-        for joint in result.standard_deviation
-    )
-    options_to_give = f'effort_kind: current, drive_gain: [{listed}]'
-    if commanded:
-        options_to_give = f'effort_kind: {settings.effort_kind}, stiffness: [{listed}]'
-    show(
-        options,
-        {
-            'gains': result.gains,
-            'standard_errors': result.gain_errors,
-            'relative_percent': result.relative_percent,
-        },
-        '\n'.join(
-            [
-                *aligned(rows),
-                f'{result.relative_percent:.2f} % relative residual of the effort',
-                *leans,
-                options_to_give,
-            ]
-        ),
-    )
+        )
+    return [*lines, f'{settings}: [{", ".join(values)}]']
 
 
-def loaded_recordings(
-    options: Any, mass_alone: bool = False, urdf: str = ''
-) -> list[tuple[Recording, np.ndarray]]:
+def loaded_recordings(options: Any) -> list[tuple[Recording, np.ndarray]]:
+    """Return [(Recording, its known load (10,)), ...] of --empty and --loaded."""
+    loads = []
+    for recording, words in _recordings(options):
+        load = np.zeros(10)
+        if words:
+            load = known_load(words)
+        loads.append((recording, load))
+    return loads
+
+
+def _recordings(options: Any, urdf: str = '') -> list[tuple[Recording, str]]:
     """
-    Return [(Recording, its known load (10,)), ...] of --empty and --loaded.
+    Return [(Recording, words of its load), ...] of --empty, '' for its load, and --loaded.
 
-    mass_alone : see ``known_load``; urdf : description of the robot of logs, text
+    urdf : description of the robot of logs, text
     """
-    loads = [np.zeros(10)] * len(options.empty)
-    loads += [known_load(load, mass_alone) for _, load in options.loaded]
-    bags = [*options.empty, *(bag for bag, _ in options.loaded)]
+    bags = [*((bag, '') for bag in options.empty), *options.loaded]
     if not bags:
         raise ConfigError('no recordings', do='give --empty BAG and --loaded BAG LOAD')
-    return [(recording_of(bag, urdf), load) for bag, load in zip(bags, loads)]
+    return [(recording_of(bag, urdf), load) for bag, load in bags]
+
+
+def _drive_load(words: str) -> KnownLoad:
+    """Return the KnownLoad that ``words`` of --loaded give, NO_LOAD for ''."""
+    if not words:
+        return NO_LOAD
+    numbers = numbers_in(words)
+    if len(numbers) == 1:
+        return KnownLoad.of_mass(numbers[0])
+    return KnownLoad(known_load(words, ', or "MASS" alone'))
 
 
 def number_row(

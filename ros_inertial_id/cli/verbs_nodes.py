@@ -12,38 +12,35 @@ from ..processes import start
 def demo(options: Any) -> int:
     """Run the demonstration; return its exit status."""
     words = ['--out', options.out, '--robot', options.robot, '--rig', options.rig]
-    words += ['--seconds', str(options.seconds)] * bool(options.seconds)
-    return _run(
-        'the demonstration',
-        'demonstration.demo',
-        ('mujoco', 'rclpy'),
-        [*words, *(['--json'] if options.json else [])],
-    )
+    if options.seconds:
+        words += ['--seconds', str(options.seconds)]
+    if options.json:
+        words.append('--json')
+    return _run('the demonstration', 'demonstration.demo', ('mujoco', 'rclpy'), words)
 
 
 def watch(options: Any) -> int:
     """Serve the live page until Ctrl-C; return the exit status."""
     words = ['--ros-args', '-p', f'port:={options.port}']
-    space = '/' + options.namespace.strip('/')
-    return _run(
-        'the live page',
-        'nodes.watch',
-        ('rclpy', 'jinja2'),
-        [*words, *(['-r', f'__ns:={space}'] if options.namespace else [])],
-    )
+    if options.namespace:
+        words += ['-r', '__ns:=/' + options.namespace.strip('/')]
+    return _run('the live page', 'nodes.watch', ('rclpy', 'jinja2'), words)
 
 
 def open_(options: Any) -> None:
     """Show the page of a result in the browser."""
     import webbrowser
 
-    place = Path(options.result)
-    pages = sorted(place.glob('*.html')) if place.is_dir() else [place]
-    if len(pages) != 1 or not pages[0].is_file():
+    path = Path(options.result)
+    pages = [path]
+    if path.is_dir():
+        pages = sorted(path.glob('*.html'))
+    pages = [page for page in pages if page.is_file()]
+    if len(pages) != 1:
         raise ConfigError(
-            f'{place} is no page',
+            f'{path} is no page',
             expected='a page, or a folder with one',
-            found=[page.name for page in pages if page.is_file()],
+            found=[page.name for page in pages],
         )
     print(pages[0])
     webbrowser.open(pages[0].resolve().as_uri())
@@ -59,9 +56,12 @@ def _run(what: str, module: str, needs: Sequence[str], words: Sequence[str]) -> 
             do="pip install '.[ros,sim]', or source the setup file of ROS 2",
         )
     process = start(module, words)
-    while True:
+    status = None
+    while status is None:
         try:
             status = process.wait()
-            return status if status >= 0 else 128 - status  # of a signal, as shells have it
         except KeyboardInterrupt:
             continue  # the other process got the same signal and ends in its own order
+    if status < 0:
+        return 128 - status  # of a signal, as shells have it
+    return status

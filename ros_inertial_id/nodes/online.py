@@ -21,7 +21,7 @@ from .running import GuardedNode
 from .streams import Streams
 from ..errors import InertialIdError
 from ..measurement.recording import Channel
-from ..procedures.online import examined_after, LONGEST, OnlineEstimate, OnlineIdentification
+from ..procedures.online import examined_after, KEPT_SECONDS, OnlineEstimate, OnlineIdentification
 from ..procedures.stream_watch import StreamWatch
 
 ESTIMATE_PERIOD = 1.0  # [s] from one estimate to the next, at least
@@ -93,7 +93,7 @@ class Online:
         if self._learning is None:
             return
         self._waiting.append(channel)
-        while self._waiting[0].stamp_ns[-1] < channel.stamp_ns[-1] - LONGEST * 1e9:
+        while self._waiting[0].stamp_ns[-1] < channel.stamp_ns[-1] - KEPT_SECONDS * 1e9:
             self._streams.dropped += len(self._waiting.pop(0))
 
     def _estimate_of(self, learning: OnlineIdentification, channels: Sequence[Channel]) -> None:

@@ -110,31 +110,29 @@ def write_factors(path: Path, notes: Mapping[str, Any], wide: WideFactor | None 
     header: dict[str, Any] = {'notes': notes}
     arrays = [np.zeros(0)]
     if wide is not None:
-        (own,) = wide.numbers
+        (stretch_numbers,) = wide.numbers
         header.update(
-            stride=own.stride,
-            numbers=len(own.number),
+            stride=stretch_numbers.stride,
+            numbers=len(stretch_numbers.number),
             gravity_columns=wide.gravity_columns,
             joints=wide.joints,
             size=wide.total.size,
             ranges=wide.ranges,
             groups=[[name, g.unit, g.columns] for name, g in wide.total.groups.items()],
-            rows=[{name: g.rows for name, g in f.groups.items()} for f in wide.by_number],
+            rows=[_sample_counts(factors) for factors in wide.by_number],
         )
-        arrays = [
-            own.number,
-            wide.speed,
-            wide.distance,
-            *(
-                f.groups[name].R[_triangle(len(f.groups[name].R))]
-                for f in wide.by_number
-                for name in wide.groups
-                if name in f.groups
-            ),
-        ]
+        arrays = [stretch_numbers.number, wide.speed, wide.distance]
+        for factors in wide.by_number:
+            present = [factors.groups[name] for name in wide.groups if name in factors.groups]
+            arrays += [group.R[_triangle(len(group.R))] for group in present]
     numbers = np.concatenate(arrays).astype('<f8')
     header['count'] = len(numbers)
     keep(path, json.dumps(plain(header)).encode() + b'\n' + numbers.tobytes())
+
+
+def _sample_counts(factors: RFactors) -> dict[str, float]:
+    """Return {joint: samples that its triangle stands for}."""
+    return {name: group.rows for name, group in factors.groups.items()}
 
 
 def read_notes(path: str | Path) -> dict[str, Any]:
@@ -155,7 +153,7 @@ def read_factors(
     if 'groups' not in header:
         raise ValueError(f'{path} holds no factors: {header["notes"]}')
     end, size = header['numbers'], header['size']
-    own = Numbers(np.array(content[:end], np.int8), header['stride'])
+    stretch_numbers = Numbers(np.array(content[:end], np.int8), header['stride'])
     speed, distance = np.array(content[end : end + 2 * STRETCHES]).reshape(2, STRETCHES)
     end += 2 * STRETCHES
     factors = [RFactors(size) for _ in range(STRETCHES)]
@@ -174,7 +172,7 @@ def read_factors(
         tuple(factors),
         np.array(header['gravity_columns'], int),
         header['joints'],
-        (own,),
+        (stretch_numbers,),
         speed,
         distance,
         header['ranges'],
@@ -189,6 +187,8 @@ def _read(path: str | Path) -> tuple[dict[str, Any], np.ndarray]:
             begin, count = file.tell(), int(header['count'])
         if os.stat(path).st_size != begin + 8 * count:
             raise ValueError('cut short')
-        return header, np.memmap(path, '<f8', 'r', begin, (count,)) if count else np.zeros(0)
+        if not count:
+            return header, np.zeros(0)
+        return header, np.memmap(path, '<f8', 'r', begin, (count,))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(f'{path} holds no factors') from error

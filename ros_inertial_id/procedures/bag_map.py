@@ -4,7 +4,7 @@ The map over bags: each accumulated once, here, in processes or on a cluster, an
 Stretches are merged in the order of time, whoever accumulated them and when: one result.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from ..errors import ConfigError, RecordingError
 from ..estimation.r_factors import one_thread
 from ..identification.reduce.structure import Structure
 from ..identification.reduce.wide_factor import WideFactor
-from ..processes import Function, in_processes, Lost, lost
+from ..processes import Function, in_processes, lost
 
 SOME = 32  # recordings, evenly spread, that show correlation and model error of any number
 Report = Callable[[str, int, int], None]
@@ -49,20 +49,24 @@ class Engine:
         few : so many tasks cost less than processes take to start, and are done in this one
         An exception of the function is a Lost too.  ConfigError where there is no such scheduler.
         """
-        if self.scheduler and tasks:
-            results = _on_cluster(function, shared, tasks, self.scheduler)
-        elif self.jobs == 1 or len(tasks) <= few:
-            results = ((k, _guarded(function, shared, task)) for k, task in enumerate(tasks))
-        else:
-            results = filter(
-                None, in_processes(function, shared, tasks, min(self.jobs, len(tasks)))
-            )
         out: list[Any] = [None] * len(tasks)
+        results = self._results(function, shared, tasks, few)
         for done, (number, result) in enumerate(results, 1):
             out[number] = result
             if self.progress:
                 self.progress(stage, done, len(tasks))
         return out
+
+    def _results(
+        self, function: Function, shared: Any, tasks: Sequence[Any], few: int
+    ) -> Iterator[tuple[int, Any]]:
+        """Return an iterator over (number of a task, its result), as they come."""
+        if self.scheduler and tasks:
+            return _on_cluster(function, shared, tasks, self.scheduler)
+        if self.jobs == 1 or len(tasks) <= few:
+            return _here(function, shared, tasks)
+        jobs = min(self.jobs, len(tasks))
+        return filter(None, in_processes(function, shared, tasks, jobs))
 
 
 def map_bags(
@@ -76,28 +80,28 @@ def map_bags(
     """
     shared = Shared(plan, engine.cache, engine.keep_all)
     results = engine.run(accumulate_bag, shared, list(paths), 'bags')
-    kept: dict[str, Mapped] = {}  # by the file of the factors, which its content names
+    by_content: dict[str, Mapped] = {}  # by the file of the factors, which the content names
     left_out: dict[str, str] = {}
     for path, result in zip(paths, results):
-        if isinstance(result, Lost):
-            left_out[path] = result.reason
-        elif result.reason.startswith(NOT_KEPT):
+        if result.reason.startswith(NOT_KEPT):
             raise RecordingError(
                 f'{path}: {result.reason}',
                 do='make room, or give another --cache; what was kept before is used again',
             )
-        elif result.reason:
+        if result.reason:
             left_out[path] = result.reason
-        elif result.file in kept:
-            left_out[path] = f'the same samples as {kept[result.file].path}: they count once'
-        else:
-            kept[result.file] = result
-    if not kept:
-        raise RecordingError(
-            'none of the bags can be used',
-            found=[f'{p}: {why}' for p, why in list(left_out.items())[:5]],
-        )
-    return sorted(kept.values(), key=lambda b: (b.notes['start_s'], b.path)), left_out
+            continue
+        first = by_content.setdefault(result.file, result)
+        if first is not result:
+            left_out[path] = f'the same samples as {first.path}: they count once'
+    if not by_content:
+        raise RecordingError('none of the bags can be used', found=first_reasons(left_out))
+    return sorted(by_content.values(), key=lambda b: (b.notes['start_s'], b.path)), left_out
+
+
+def first_reasons(left_out: Mapping[str, str]) -> list[str]:
+    """Return why the first five of the bags, or robots, that are ``left_out`` are so."""
+    return [f'{path}: {reason}' for path, reason in list(left_out.items())[:5]]
 
 
 def merged_stretch(shared: tuple[Structure, Sequence[str]], number: int) -> WideFactor:
@@ -110,10 +114,10 @@ def merged_stretch(shared: tuple[Structure, Sequence[str]], number: int) -> Wide
     structure, files = shared
     stack: list[tuple[int, WideFactor]] = []
     for file in files:
-        level, own = 0, read_factors(file, structure, [number])
+        level, factor = 0, read_factors(file, structure, [number])
         while stack and stack[-1][0] == level:
-            level, own = level + 1, stack.pop()[1].merged(own)
-        stack.append((level, own))
+            level, factor = level + 1, stack.pop()[1].merged(factor)
+        stack.append((level, factor))
     total = stack.pop()[1]
     while stack:
         total = stack.pop()[1].merged(total)
@@ -126,6 +130,12 @@ def _guarded(function: Function, shared: Any, task: Any) -> Any:
             return function(shared, task)
     except Exception as error:  # one task never ends the others
         return lost(error)
+
+
+def _here(function: Function, shared: Any, tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+    """Yield (number of a task, its result), one after the other in this process."""
+    for number, task in enumerate(tasks):
+        yield number, _guarded(function, shared, task)
 
 
 def _on_cluster(
@@ -150,8 +160,11 @@ def _on_cluster(
             for number, task in enumerate(tasks)
         }
         for future in as_completed(numbers, loop=client.loop):
-            failed = future.exception() if future.status != 'finished' else None
-            yield numbers.pop(future), lost(failed) if failed else future.result()
+            if future.status == 'finished':
+                result = future.result()
+            else:
+                result = lost(future.exception())
+            yield numbers.pop(future), result
 
 
 def some(items: Sequence[Any]) -> list[Any]:

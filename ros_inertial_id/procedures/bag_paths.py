@@ -20,21 +20,29 @@ def find_bags(arguments: Sequence[str | Path] | str | Path) -> list[str]:
     depth, bags lie: folders, or single files.
     RecordingError where a folder or pattern holds none.
     """
-    found: list[str] = []
-    single = [arguments] if isinstance(arguments, (str, Path)) else arguments
-    for argument in map(str, single):
-        matches = (
-            sorted(glob.glob(argument), key=_natural) if _is_pattern(argument) else [argument]
-        )
-        own = [
-            bag
-            for match in matches
-            for bag in (_inside(Path(match)) if _is_folder_of_bags(match) else [match])
-        ]
-        if not own:
+    if isinstance(arguments, (str, Path)):
+        arguments = [arguments]
+    bags: list[str] = []
+    for argument in map(str, arguments):
+        matches = _matches(argument)
+        if not matches:
             raise RecordingError(f'{argument} holds no bag', expected='rosbag2 folders or files')
-        found += own
-    return list(dict.fromkeys(found))
+        bags += matches
+    return list(dict.fromkeys(bags))
+
+
+def _matches(argument: str) -> list[str]:
+    """Return the bags that one argument stands for."""
+    paths = [argument]
+    if _is_pattern(argument):
+        paths = sorted(glob.glob(argument), key=_natural)
+    bags = []
+    for path in paths:
+        if _is_folder_of_bags(path):
+            bags += _inside(Path(path))
+        else:
+            bags.append(path)
+    return bags
 
 
 def is_bag(path: Path) -> bool:
@@ -52,7 +60,13 @@ def is_bag(path: Path) -> bool:
 
 def several(arguments: Sequence[str]) -> bool:
     """Return whether one of ``arguments`` is a folder of bags or a pattern."""
-    return any(_is_pattern(a) or _is_folder_of_bags(a) and _inside(Path(a)) for a in arguments)
+    return any(map(_may_hold_several, arguments))
+
+
+def _may_hold_several(argument: str) -> bool:
+    if _is_pattern(argument):
+        return True
+    return _is_folder_of_bags(argument) and bool(_inside(Path(argument)))
 
 
 def _is_pattern(argument: str) -> bool:
@@ -65,15 +79,15 @@ def _is_folder_of_bags(path: str) -> bool:
 
 def _inside(folder: Path, above: frozenset[Path] = frozenset()) -> list[str]:
     """Return the bags in a ``folder``; ``above`` : folders on the way, to which links may lead."""
-    out, above = [], above | {folder.resolve()}
+    bags, above = [], above | {folder.resolve()}
     for path in sorted(folder.iterdir(), key=lambda p: _natural(p.name)):
         if path.name.startswith('.') or path.resolve() in above:
             continue
-        if path.is_dir():
-            out += [str(path)] if is_bag(path) else _inside(path, above)
-        elif _is_storage(path):
-            out.append(str(path))
-    return out
+        if _is_folder_of_bags(str(path)):
+            bags += _inside(path, above)
+        elif path.is_dir() or _is_storage(path):
+            bags.append(str(path))
+    return bags
 
 
 def _is_storage(path: Path) -> bool:

@@ -20,9 +20,9 @@ import numpy as np
 from ..estimation.r_factors import triangle
 from ..lapack import solve_triangular
 
-ROUNDS = 20
-SETTLED = 1e-3  # of a standard error
-FEWEST = 5  # days that a trend needs
+ALTERNATIONS = 20
+SETTLED_CHANGE = 1e-3  # of a standard error
+TREND_DAYS = 5  # days that a trend needs
 
 
 def changes_of(
@@ -39,30 +39,56 @@ def changes_of(
     prior : rows (A, b) about beta (b,), whose columns are the first of A
     """
     size = prior[0].shape[1]
-    maps = [A @ S for A, _ in systems]
-    weights = [np.linalg.inv(B.T @ B + np.diag(1.0 / spread**2)) for B in maps]
-    errors = np.sqrt(np.array([np.diag(w) for w in weights]))
-    delta = np.zeros((len(systems), S.shape[1]))
-    beta = np.zeros(size)
-    rows = np.vstack([prior[0], *(A[:, :size] for A, _ in systems)])
+    days = [_Day.of(A, target, S, spread, size) for A, target in systems]
+    errors = np.array([day.errors for day in days])
+    precision = 1.0 / errors**2
+    beta, delta = np.zeros(size), np.zeros(errors.shape)
+    rows = np.vstack([prior[0], *(day.A for day in days)])
     R = triangle(np.array(rows, order='F'))
-    for _ in range(ROUNDS):
-        left = (
-            np.concatenate([prior[1], *(t - B @ d for (_, t), B, d in zip(systems, maps, delta))])
-            - rows @ beta
-        )
+    for _ in range(ALTERNATIONS):
+        unchanged = [day.target - day.B @ change for day, change in zip(days, delta)]
+        residual = np.concatenate([prior[1], *unchanged]) - rows @ beta
         # Semi-normal equations, which every round refines (Bjorck 1987).
-        beta = beta + solve_triangular(R, solve_triangular(R, rows.T @ left, trans=True))
-        new = np.array(
-            [w @ (B.T @ (t - A[:, :size] @ beta)) for w, B, (A, t) in zip(weights, maps, systems)]
-        )
-        precision = 1.0 / errors**2
+        beta = beta + solve_triangular(R, solve_triangular(R, rows.T @ residual, trans=True))
+        new = np.array([day.change(beta) for day in days])
         new -= (precision * new).sum(0) / precision.sum(0)
         moved = np.abs((new - delta) / errors).max()
         delta = new
-        if moved < SETTLED:
+        if moved < SETTLED_CHANGE:
             break
     return delta, errors, beta
+
+
+@dataclass(frozen=True)
+class _Day:
+    """
+    The system of a day: target (k,) = A (k, b) beta + B (k, m) change + noise.
+
+    weight : (m, m) covariance of its changes, the others held
+    """
+
+    A: np.ndarray
+    B: np.ndarray
+    target: np.ndarray
+    weight: np.ndarray
+
+    @classmethod
+    def of(
+        cls, A: np.ndarray, target: np.ndarray, S: np.ndarray, spread: np.ndarray, size: int
+    ) -> '_Day':
+        """Return the system of a day, of whose columns ``size`` are common to all days."""
+        B = A @ S
+        weight = np.linalg.inv(B.T @ B + np.diag(1.0 / spread**2))
+        return cls(A[:, :size], B, target, weight)
+
+    @property
+    def errors(self) -> np.ndarray:
+        """Return standard deviations (m,) of the changes."""
+        return np.sqrt(np.diag(self.weight))
+
+    def change(self, beta: np.ndarray) -> np.ndarray:
+        """Return the changes (m,) of the day where ``beta`` (b,) is common to all."""
+        return self.weight @ (self.B.T @ (self.target - self.A @ beta))
 
 
 @dataclass(frozen=True)
@@ -85,14 +111,15 @@ def trend_of(days: np.ndarray, values: np.ndarray, errors: np.ndarray) -> Trend 
 
     days : (n,) increasing; values, errors : (n,)
     """
-    if len(days) < FEWEST or not np.ptp(days):
+    if len(days) < TREND_DAYS or not np.ptp(days):
         return None
     time = (days - days[0]) / (days[-1] - days[0])
     A = np.column_stack([np.ones(len(days)), time]) / errors[:, None]
     covariance = np.linalg.inv(A.T @ A)
-    found = covariance @ (A.T @ (values / errors))
-    left, free = values / errors - A @ found, len(days) - 2
+    line = covariance @ (A.T @ (values / errors))
+    residual, free = values / errors - A @ line, len(days) - 2
     from scipy.special import stdtr  # takes long to import: when needed
 
-    size, error = found[1], np.sqrt(max(1.0, left @ left / free) * covariance[1, 1])
+    scatter = max(1.0, residual @ residual / free)
+    size, error = line[1], np.sqrt(scatter * covariance[1, 1])
     return Trend(float(size), float(error), float(2.0 * stdtr(free, -abs(size) / error)))

@@ -8,16 +8,18 @@ gravity are estimated anew, all other base parameters held at what all days of t
 say.  Bags in one folder are of one robot.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .bag_factors import read_factors
-from .bag_map import Engine, map_bags, some
+from .bag_map import Engine, first_reasons, map_bags, some
 from .changes import changes_of, trend_of
-from .drift_result import adjusted, change_of, DATED, DAY, Drift, RobotDrift, Series
+from .drift_result import adjusted, Change, change_of, DATED, DAY, Drift, RobotDrift, Series
 from .mapped_bags import Mapped
 from .plan import model_columns, Plan, plan_of
 from ..dynamics.friction import LAWS
@@ -32,12 +34,11 @@ from ..measurement.summary import Summary
 from ..methods import METHODS
 from ..processes import Lost
 
-CARRIED = (5.0,) + (1.5,) * 3 + (0.05,) * 6  # [kg, kg m, kg m^2] prior of what is carried
-TILT = 0.2  # [rad] prior of a tilt
-SHARE = 0.03  # of friction: a change that matters, ...
-LEAST = {'kg': 0.03, 'kg m': 0.009, 'rad': 0.002}  # ... and of others; of inertias none
-SAME = 0.02  # [m/s^2] of gravity: the same mounting
-Entry = tuple[str, str, str, str, int | None]  # name, joint, law, unit, place of a change
+CARRIED_SPREAD = (5.0,) + (1.5,) * 3 + (0.05,) * 6  # [kg, kg m, kg m^2] of what is carried
+DAILY_TILT = 0.2  # [rad] prior of a tilt
+FRICTION_CHANGE = 0.03  # of friction: a change that matters, ...
+SMALLEST_CHANGE = {'kg': 0.03, 'kg m': 0.009, 'rad': 0.002}  # ... and of others; of inertias none
+SAME_GRAVITY = 0.02  # [m/s^2] of gravity: the same mounting
 
 
 def drift(model: IdentifiedModel, paths: Sequence[str], engine: Engine | None = None) -> Drift:
@@ -51,29 +52,41 @@ def drift(model: IdentifiedModel, paths: Sequence[str], engine: Engine | None = 
     """
     engine, plan = engine or Engine(), plan_of(model)
     bags, left_out = map_bags(paths, plan, engine)
-    robots: dict[str, list[Mapped]] = {}
-    for bag in bags:
-        robots.setdefault(str(split_window(bag.path)[0].resolve().parent), []).append(bag)
-    for folder, own in robots.items():
-        given = sorted(own, key=lambda bag: paths.index(bag.path))
-        robots[folder] = own if are_dated(given) else given
+    robots = _by_robot(bags, paths)
     names = _names(list(robots))
     check_robot(model, _robot_of(plan, bags[0]))
-    tasks = [(names[folder], own) for folder, own in robots.items()]
-    found = []
-    for folder, one in zip(robots, engine.run(robot_drift, (plan, model), tasks, 'drift')):
-        if isinstance(one, Lost):
-            left_out[folder] = one.reason
+    tasks = [(names[folder], of_robot) for folder, of_robot in robots.items()]
+    results = engine.run(robot_drift, (plan, model), tasks, 'drift')
+    compared = []
+    for folder, result in zip(robots, results):
+        if isinstance(result, Lost):
+            left_out[folder] = result.reason
         else:
-            found.append(one)
-    if not found:
+            compared.append(result)
+    if not compared:
         raise RecordingError(
-            'none of the robots can be compared with the model',
-            found=[f'{p}: {why}' for p, why in list(left_out.items())[:5]],
+            'none of the robots can be compared with the model', found=first_reasons(left_out)
         )
-    order = sorted(adjusted(found), key=lambda r: r.robot)
-    cached = sum(b.cached for b in bags)
+    order = sorted(adjusted(compared), key=lambda r: r.robot)
+    cached = sum(bag.cached for bag in bags)
     return Drift(tuple(order), left_out, cached, len(bags) - cached)
+
+
+def _by_robot(bags: Sequence[Mapped], paths: Sequence[str]) -> dict[str, list[Mapped]]:
+    """
+    Return {folder: bags of one robot}, in the order of time, or as given where stamps say none.
+
+    bags : in the order of time; paths : in the order given
+    """
+    robots: dict[str, list[Mapped]] = {}
+    for bag in bags:
+        folder = str(split_window(bag.path)[0].resolve().parent)
+        robots.setdefault(folder, []).append(bag)
+    for folder, of_robot in robots.items():
+        given = sorted(of_robot, key=lambda bag: paths.index(bag.path))
+        if not are_dated(given):
+            robots[folder] = given
+    return robots
 
 
 def are_dated(bags: Sequence[Mapped]) -> bool:
@@ -90,8 +103,12 @@ def are_dated(bags: Sequence[Mapped]) -> bool:
 
 def _names(folders: Sequence[str]) -> dict[str, str]:
     """Return {folder: the last part of its path}, the whole path where that is not unique."""
-    last = [Path(f).name for f in folders]
-    return {f: name if last.count(name) == 1 else f for f, name in zip(folders, last)}
+    names = {}
+    count = Counter(Path(folder).name for folder in folders)
+    for folder in folders:
+        name = Path(folder).name
+        names[folder] = name if count[name] == 1 else folder
+    return names
 
 
 def robot_drift(
@@ -104,33 +121,49 @@ def robot_drift(
     RobotModelError where the model is of another robot.
     """
     (plan, model), (robot, bags) = shared, task
-    own = [
-        b
-        for b in bags
-        if np.allclose(b.notes['gravity_base'], bags[0].notes['gravity_base'], atol=SAME)
-    ]
-    base, model_columns = day_systems(plan, model, own)
-    entries, S, spread = change_columns(base)
-    values, errors, common = changes_of(model_columns, S, spread, prior_rows(base))
-    series = [
-        Series(name, joint, law, unit, values[:, k], errors[:, k], *_usual(entries, common, k))
-        for k, (name, joint, law, unit, _) in enumerate(entries)
-    ]
-    start, dated = np.array([b.notes['start_s'] for b in own]), are_dated(own)
-    days = start / DAY if dated else np.arange(len(own), dtype=float)
-    trends = [trend_of(days, one.values, one.errors) for one in series]
+    gravity = bags[0].notes['gravity_base']
+    bags = [b for b in bags if np.allclose(b.notes['gravity_base'], gravity, atol=SAME_GRAVITY)]
+    base, systems = day_systems(plan, model, bags)
+    columns = change_columns(base)
+    S = np.array([column.direction for column in columns]).T
+    spread = np.array([column.spread for column in columns])
+    dry = {c.owner: c for c in reversed(columns) if c.is_dry}  # the first of each joint
+    values, errors, common = changes_of(systems, S, spread, prior_rows(base))
+    series = tuple(
+        Series(
+            column.name,
+            column.owner,
+            column.law,
+            column.unit,
+            values[:, k],
+            errors[:, k],
+            column.usual(common),
+            _least(column, dry, common),
+        )
+        for k, column in enumerate(columns)
+    )
+    start, dated = np.array([b.notes['start_s'] for b in bags]), are_dated(bags)
+    begin, days = np.nan, np.arange(len(bags), dtype=float)
+    if dated:
+        begin, days = float(start[0]), start / DAY
     return RobotDrift(
         robot,
-        float(start[0]) if dated else np.nan,
+        begin,
         days - days[0],
-        tuple(b.path for b in own),
-        tuple(series),
-        tuple(
-            change_of(one, trend, float(days[-1] - days[0]), dated)
-            for one, trend in zip(series, trends)
-            if trend
-        ),
+        tuple(b.path for b in bags),
+        series,
+        _changes(series, days, dated),
     )
+
+
+def _changes(series: Sequence[Series], days: np.ndarray, dated: bool) -> tuple[Change, ...]:
+    """Return the Change of each of the ``series`` over ``days``, none of too few."""
+    changes = []
+    for quantity in series:
+        trend = trend_of(days, quantity.values, quantity.errors)
+        if trend:
+            changes.append(change_of(quantity, trend, float(days[-1] - days[0]), dated))
+    return tuple(changes)
 
 
 def day_systems(
@@ -160,56 +193,76 @@ def _robot_of(plan: Plan, bag: Mapped) -> Any:
     return METHODS[plan.method].build(plan.urdf, plan.options, np.array(bag.notes['gravity_base']))
 
 
-def change_columns(base: BaseParameters) -> tuple[list[Entry], np.ndarray, np.ndarray]:
+@dataclass(frozen=True)
+class ChangeColumn:
     """
-    Return (name, joint, law, unit, place) of the changes, their columns and prior.
+    What may change from day to day.
 
-    base : BaseParameters; columns : (b + 2, m), the last rows and columns those of two tilts
+    name, unit : of the quantity; owner : joint, link or base
+    law : of friction, payload or gravity
+    direction : (b + 2,) what it changes of the base parameters and of two tilts
+    spread : prior standard deviation; place : of its base parameter, None where it is no one's
     """
-    size, columns, spread = len(base), [], []
-    entries: list[Entry] = []
+
+    name: str
+    owner: str
+    law: str
+    unit: str
+    direction: np.ndarray
+    spread: float
+    place: int | None = None
+
+    @property
+    def is_dry(self) -> bool:
+        """Return whether it is dry friction of a joint."""
+        return self.law in LAWS and LAWS[self.law].dry
+
+    def usual(self, common: np.ndarray) -> float:
+        """Return the value by base parameters ``common`` (b,) to all days, 0 without one."""
+        if self.place is None:
+            return 0.0
+        return float(common[self.place])
+
+
+def change_columns(base: BaseParameters) -> list[ChangeColumn]:
+    """Return the ChangeColumns of a ``base``: friction that wears, what is carried, two tilts."""
+    return [*_worn(base), *_carried(base), *_tilted(base)]
+
+
+def _worn(base: BaseParameters) -> Iterator[ChangeColumn]:
+    identity = np.eye(len(base) + 2)
     for place, k in enumerate(base.independent):
-        parameter = base.parameters[k]
-        if parameter.law and LAWS[parameter.law].wears:
-            entries.append((parameter.name, parameter.owner, parameter.law, parameter.unit, place))
-            columns.append(np.eye(size + 2)[place])
-            spread.append(parameter.prior_sd)
-    bodies = [p for p in base.parameters if not p.law]
-    last, K = len(bodies) - 10, base.matrix()
-    for k in range(10):
-        entries.append(
-            (
-                f'carried {bodies[last + k].name}',
-                bodies[last + k].owner,
-                'payload',
-                bodies[last + k].unit,
-                None,
-            )
-        )
-        columns.append(np.append(K[:, last + k], [0.0, 0.0]))
-        spread.append(CARRIED[k])
-    for k in range(2):
-        entries.append((f'tilt {k + 1}', 'base', 'gravity', 'rad', None))
-        columns.append(np.eye(size + 2)[size + k])
-        spread.append(TILT)
-    return entries, np.array(columns).T, np.array(spread)
+        p = base.parameters[k]
+        if p.law and LAWS[p.law].wears:
+            yield ChangeColumn(p.name, p.owner, p.law, p.unit, identity[place], p.prior_sd, place)
 
 
-def _usual(entries: Sequence[Entry], common: np.ndarray, k: int) -> tuple[float, float]:
+def _carried(base: BaseParameters) -> Iterator[ChangeColumn]:
+    """Yield the columns of the last body's parameters, as what is fixed to it has them."""
+    of_bodies = [k for k, p in enumerate(base.parameters) if not p.law]
+    matrix = base.matrix()
+    for k, spread in zip(of_bodies[-10:], CARRIED_SPREAD):
+        p = base.parameters[k]
+        direction = np.append(matrix[:, k], [0.0, 0.0])
+        yield ChangeColumn(f'carried {p.name}', p.owner, 'payload', p.unit, direction, spread)
+
+
+def _tilted(base: BaseParameters) -> Iterator[ChangeColumn]:
+    for number, direction in enumerate(np.eye(len(base) + 2)[-2:], 1):
+        yield ChangeColumn(f'tilt {number}', 'base', 'gravity', 'rad', direction, DAILY_TILT)
+
+
+def _least(column: ChangeColumn, dry: Mapping[str, ChangeColumn], common: np.ndarray) -> float:
     """
-    Return the usual value of entry ``k`` and the change of it that is large enough to matter.
+    Return the change of a ``column``'s quantity that is large enough to matter.
 
-    common : (b,) base parameters
+    dry : {joint: its dry friction}; common : (b,) base parameters common to all days
     """
-    _, joint, law, unit, place = entries[k]
-    if place is None:
-        return 0.0, LEAST.get(unit, np.inf)
-    usual = float(common[place])
-    if LAWS[law].signed:  # an offset counts against dry friction
-        dry = [
-            float(common[p])
-            for _, owner, other, _, p in entries
-            if p is not None and owner == joint and LAWS[other].dry
-        ]
-        return usual, SHARE * abs(dry[0]) if dry else 0.0
-    return usual, SHARE * abs(usual)
+    if column.place is None:
+        return SMALLEST_CHANGE.get(column.unit, np.inf)
+    compared: ChangeColumn | None = column
+    if LAWS[column.law].signed:  # an offset counts against dry friction
+        compared = dry.get(column.owner)
+    if compared is None:
+        return 0.0
+    return FRICTION_CHANGE * abs(compared.usual(common))

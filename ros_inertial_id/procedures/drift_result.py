@@ -18,8 +18,8 @@ from ..dynamics.friction import LAWS
 from ..errors import file_errors
 from ..identification.identified_model import plain
 
-RATE = 0.01  # expected share of changes that are none among those that are named
-NAMED = 20  # robots, at most, that are shown without a change
+FALSE_DISCOVERIES = 0.01  # expected share of changes that are none among those that are named
+NAMED_ROBOTS = 20  # robots, at most, that are shown without a change
 DAY = 86400.0  # [s]
 DATED = 1e9  # [s] since 1970: earlier stamps count from a start, as logs and simulators do
 
@@ -75,24 +75,34 @@ class Change:
 
     def sentence(self) -> str:
         """Return in words what changed and by how much."""
-        share = f' ({self.percent:+.0f} %)' if self.percent is not None else ''
-        span = f'{self.days:.0f} days' if self.days >= 1.0 else f'{24.0 * self.days:.0f} hours'
-        if not self.dated:
-            span = f'{self.days + 1:.0f} recordings in their order, which have no date'
-        what = LAWS[self.law].wears if self.law in LAWS else self.name
+        share = ''
+        if self.percent is not None:
+            share = f' ({self.percent:+.0f} %)'
+        what = self.name
+        if self.law in LAWS:
+            what = LAWS[self.law].wears
         return (
             f'{self.joint} {what} {self.size:+.3g} +- '
-            f'{self.error:.2g} {self.unit}{share} in {span}'
+            f'{self.error:.2g} {self.unit}{share} in {self._span()}'
         )
+
+    def _span(self) -> str:
+        """Return in words over what time it changed."""
+        if not self.dated:
+            return f'{self.days + 1:.0f} recordings in their order, which have no date'
+        if self.days < 1.0:
+            return f'{24.0 * self.days:.0f} hours'
+        return f'{self.days:.0f} days'
 
 
 def change_of(series: Series, trend: Trend, days: float, dated: bool) -> Change:
     """Return the Change of a ``series`` by its ``trend`` over ``days``, or recordings."""
-    percent = (
-        100.0 * trend.size / abs(series.usual)
-        if series.usual and not LAWS[series.law].signed
-        else None
-    )
+    percent = None
+    if series.usual and not LAWS[series.law].signed:
+        percent = 100.0 * trend.size / abs(series.usual)
+    p_value = 1.0
+    if abs(trend.size) > series.least:
+        p_value = trend.p_value
     return Change(
         series.name,
         series.joint,
@@ -102,7 +112,7 @@ def change_of(series: Series, trend: Trend, days: float, dated: bool) -> Change:
         trend.error,
         percent,
         days,
-        trend.p_value if abs(trend.size) > series.least else 1.0,
+        p_value,
         dated=dated,
     )
 
@@ -127,7 +137,9 @@ class RobotDrift:
     @property
     def significant(self) -> list[Change]:
         """Return the changes beyond chance, the surest first."""
-        return sorted((c for c in self.changes if c.adjusted <= RATE), key=lambda c: c.p_value)
+        return sorted(
+            (c for c in self.changes if c.adjusted <= FALSE_DISCOVERIES), key=lambda c: c.p_value
+        )
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rows of the table of series."""
@@ -168,13 +180,14 @@ def adjusted(robots: Sequence[RobotDrift]) -> list[RobotDrift]:
     from scipy.stats import false_discovery_control  # takes long to import: when needed
 
     p = [change.p_value for robot in robots for change in robot.changes]
-    rest = iter(false_discovery_control(p).tolist() if p else ())
-    return [
-        replace(
-            robot, changes=tuple(replace(change, adjusted=next(rest)) for change in robot.changes)
-        )
-        for robot in robots
-    ]
+    if not p:
+        return list(robots)
+    adjusted_values = iter(false_discovery_control(p).tolist())
+    out = []
+    for robot in robots:
+        changes = tuple(replace(c, adjusted=next(adjusted_values)) for c in robot.changes)
+        out.append(replace(robot, changes=changes))
+    return out
 
 
 @dataclass(frozen=True, repr=False)
@@ -204,19 +217,25 @@ class Drift:
 
     def brief(self) -> 'Drift':
         """Return the Drift of the robots that changed, of all where they are few."""
-        if len(self.robots) <= NAMED:
+        if len(self.robots) <= NAMED_ROBOTS:
             return self
         return replace(self, robots=tuple(r for r in self.robots if r.significant))
 
     def to_text(self) -> str:
         """Return what changed, robot by robot, and which bags were left out."""
-        lines = [f'{r.robot}: {c.sentence()}' for r in self.robots for c in r.significant]
-        quiet = [r.robot for r in self.robots if not r.significant]
+        lines, quiet = [], []
+        for robot in self.robots:
+            lines += [f'{robot.robot}: {change.sentence()}' for change in robot.significant]
+            if not robot.significant:
+                quiet.append(robot.robot)
         if quiet:
-            named = ', '.join(quiet) if len(quiet) <= NAMED else f'{len(quiet)} robots'
+            named = ', '.join(quiet)
+            if len(quiet) > NAMED_ROBOTS:
+                named = f'{len(quiet)} robots'
             lines.append(f'no significant change: {named}')
         lines.append(f'{self.read} bags read, {self.cached} from the cache')
-        return '\n'.join([*lines, *(f'left out: {p}: {why}' for p, why in self.left_out.items())])
+        lines += [f'left out: {path}: {reason}' for path, reason in self.left_out.items()]
+        return '\n'.join(lines)
 
     def write_tables(self, folder: str | Path) -> dict[str, str]:
         """
@@ -224,22 +243,23 @@ class Drift:
 
         ConfigError where one cannot be written.
         """
-        written = {}
-        tables = {
-            'drift_series': [row for robot in self.robots for row in robot.rows()],
-            'drift_trends': [
-                {'robot': robot.robot, **change.to_dict()}
-                for robot in self.robots
-                for change in robot.changes
-            ],
-        }
+        tables: dict[str, list[dict[str, Any]]] = {'drift_series': [], 'drift_trends': []}
+        for robot in self.robots:
+            tables['drift_series'] += robot.rows()
+            changes = [{'robot': robot.robot, **change.to_dict()} for change in robot.changes]
+            tables['drift_trends'] += changes
+        paths = {name: Path(folder, f'{name}.csv') for name in tables}
         with file_errors(f'the tables in {folder}', 'written'):
             Path(folder).mkdir(parents=True, exist_ok=True)
             for name, rows in tables.items():
-                path = Path(folder, f'{name}.csv')
-                with path.open('w', newline='', encoding='utf-8') as stream:
-                    writer = csv.DictWriter(stream, rows[0] if rows else ())
-                    writer.writeheader()
-                    writer.writerows(rows)
-                written[name] = str(path)
-        return written
+                _write_table(paths[name], rows)
+        return {name: str(path) for name, path in paths.items()}
+
+
+def _write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write ``rows`` as CSV, the names of the columns from the first."""
+    columns = list(rows[0]) if rows else []
+    with path.open('w', newline='', encoding='utf-8') as stream:
+        writer = csv.DictWriter(stream, columns)
+        writer.writeheader()
+        writer.writerows(rows)

@@ -10,15 +10,16 @@ the target here; the problem is bilinear and solved by Gauss-Newton.  With neith
 those that make the described bodies right, friction free.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.optimize import lsq_linear
 
+from .gain_problem import GainProblem, GainSolution, JointRows
 from ..dynamics.friction import LAWS, never_negative
-from ..dynamics.inertial_parameters import about_origin, bodies
+from ..dynamics.inertial_parameters import about_origin, bodies, Parameter
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..errors import ConfigError, EstimationError, RobotModelError
 from ..estimation.base_parameters import BaseParameters
@@ -26,7 +27,7 @@ from ..estimation.least_squares import pseudo_inverse
 from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import Residuals
 from ..identification.choose.time_offset import aligned
-from ..identification.prepare.dataset import read_dataset
+from ..identification.prepare.dataset import Dataset, read_dataset
 from ..identification.prepare.mounting import structural_base
 from ..identification.reduce.model_columns import ModelColumns
 from ..identification.reduce.structure import one_alternative
@@ -35,10 +36,29 @@ from ..measurement.joints.drives import is_commanded
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD
 
-STEPS = 60
-SETTLED = 1e-10
-SIGNIFICANT = 3.0  # standard errors of the load's share in the efforts, or of the described one
-DESCRIBED = 0.15  # of a described body, and of all alike: standard deviation
+SIGNIFICANT_SCALE = 3.0  # standard errors of the load's share in the efforts, or of the bodies'
+DESCRIBED_SCALE = 0.15  # standard deviation of a described body's mass, and of all alike
+REWEIGHTED = 3  # times that gains are solved: weights are by the residuals of the solution before
+
+
+@dataclass(frozen=True)
+class KnownLoad:
+    """
+    What a link carries, in its joint frame.
+
+    parameters : (10,) standard ones; to_find : numbers of those that are not known, 0 there
+    """
+
+    parameters: np.ndarray
+    to_find: tuple[int, ...] = ()
+
+    @classmethod
+    def of_mass(cls, mass: float) -> 'KnownLoad':
+        """Return the load of which the ``mass`` [kg] alone is known; ConfigError: not above 0."""
+        return cls(load_parameters(mass, (0.0, 0.0, 0.0)), tuple(range(1, 10)))
+
+
+NO_LOAD = KnownLoad(np.zeros(10))
 
 
 @dataclass(frozen=True)
@@ -68,7 +88,7 @@ def solve_drive_gains(
     factors: RFactors,
     nominal: np.ndarray,
     scale: np.ndarray,
-    known: Mapping[str, float] | None = None,
+    given: Mapping[str, float] | None = None,
     correlation: Mapping[str, float] | None = None,
 ) -> DriveGains:
     """
@@ -77,45 +97,151 @@ def solve_drive_gains(
     factors : RFactors about b columns and last the torque of the known load, 0 without; the
         target is the effort as recorded
     nominal, scale : (b,) what the description says of the columns' parameters, and their sizes
-    known : {joint: gain} of the datasheet
+    given : {joint: gain} of the datasheet
     correlation : group -> see Problem; none by default
-    EstimationError when neither a load nor a gain is known, or the efforts do not show it.
+    EstimationError when neither a load nor a gain is given, or the efforts do not show it.
     """
-    groups, known = factors.groups, dict(known or {})
-    strange = sorted(set(known) - set(groups))
+    given, correlation = given or {}, correlation or {}
+    to_find = [joint for joint in factors.groups if joint not in given]
+    problem = GainProblem.of(factors, scale, to_find)
+    _check_given(problem, given)
+    inverse = _first_inverse_gains(problem, nominal, given)
+    deviation = dict.fromkeys(problem.joints, 1.0)
+    for _ in range(REWEIGHTED):
+        solution = problem.solution(inverse, deviation)
+        inverse, deviation = solution.inverse, problem.deviation(solution)
+    effective = {n: sd * np.sqrt(correlation.get(n, 1.0)) for n, sd in deviation.items()}
+    covariance = problem.covariance(solution, effective)
+    if not given:
+        _check_load(problem, solution, effective)
+    count = len(solution.beta)
+    gains, errors = dict[str, float](), dict.fromkeys(problem.joints, 0.0)
+    errors.update(zip(to_find, np.sqrt(np.diag(covariance)[count:])))  # of the inverse gains
+    for joint, x in inverse.items():
+        gains[joint] = float(1.0 / x)
+        errors[joint] = float(errors[joint] / x**2)
+    return DriveGains(
+        gains,
+        errors,
+        solution.beta,
+        covariance[:count, :count],
+        deviation,
+        problem.relative_percent(solution),
+    )
+
+
+def _check_given(problem: GainProblem, given: Mapping[str, float]) -> None:
+    """Raise EstimationError for gains of other joints, or where nothing gives the scale."""
+    strange = sorted(set(given) - set(problem.joints))
     if strange:
         raise EstimationError(
-            'known gains of joints that are not there', found=strange, exists=tuple(groups)
+            'known gains of joints that are not there',
+            found=strange,
+            exists=tuple(problem.joints),
         )
-    blocks = {name: _split(group, factors.size) for name, group in groups.items()}
-    if not known and not any(np.any(load) for _, load, _ in blocks.values()):
+    if not given and not problem.has_load:
         raise EstimationError(
             'gains cannot be known without a known load, one known gain or described masses',
             found='recordings without a load: they fix the ratios of parameters and gains only',
             do='record the same motion with a known load, or give a gain of the datasheet',
         )
-    inverse = _first_gains(blocks, nominal, scale, known)
-    free = [name for name in groups if name not in known]
-    standard_deviation = dict.fromkeys(groups, 1.0)
-    for _ in range(3):
-        beta, inverse = _gauss_newton(blocks, inverse, free, standard_deviation, scale)
-        standard_deviation = _deviation(blocks, groups, inverse, beta, len(free))
-    time = correlation or {}
-    effective = {n: standard_deviation[n] * np.sqrt(time.get(n, 1.0)) for n in groups}
-    covariance = _covariance(blocks, inverse, beta, free, effective, scale)
-    if not known:
-        _check_load(blocks, inverse, beta, effective, scale)
-    error = dict(zip(free, np.sqrt(np.diag(covariance)[len(beta) :])))
-    square = sum(_squares(blocks, inverse, beta).values())
-    whole = sum(y @ y for _, _, y in blocks.values())
-    return DriveGains(
-        {n: float(1.0 / inverse[n]) for n in groups},
-        {n: float(error.get(n, 0.0) / inverse[n] ** 2) for n in groups},
-        beta,
-        covariance[: len(beta), : len(beta)],
-        standard_deviation,
-        float(100.0 * np.sqrt(square / whole)),
-    )
+
+
+def _first_inverse_gains(
+    problem: GainProblem, nominal: np.ndarray, given: Mapping[str, float]
+) -> dict[str, float]:
+    """Return joint -> 1 / gain to start from: those given, others of every joint by itself."""
+    return {
+        joint: 1.0 / given[joint] if joint in given else _first_inverse(rows, nominal, problem)
+        for joint, rows in problem.joints.items()
+    }
+
+
+def _first_inverse(rows: JointRows, nominal: np.ndarray, problem: GainProblem) -> float:
+    """Return the inverse gain of a joint by its load, by the nominal robot where none shows."""
+    columns = np.column_stack([rows.W * problem.scale, rows.load])
+    by_load = float((pseudo_inverse(columns) @ rows.effort)[-1])
+    torque = rows.torque(nominal)
+    by_nominal = abs(torque @ rows.effort) / max(torque @ torque, 1e-300)
+    if by_load > 0.1 * by_nominal:
+        return by_load
+    return float(max(by_nominal, 1e-9))
+
+
+def _check_load(
+    problem: GainProblem, solution: GainSolution, effective: Mapping[str, float]
+) -> None:
+    """
+    Raise EstimationError where the efforts are as well explained without the load.
+
+    Without it all gains are free to grow together: 1 / gain of the load is zero.  One scale less
+    is fitted, so that by what the squares of the residuals grow is chi-squared of one degree.
+    effective : joint -> standard deviation of an independent row
+    """
+    bare = problem.without_load()
+    without = bare.squares(bare.solution(solution.inverse, effective))
+    loaded = problem.squares(solution)
+    grown = sum((without[joint] - loaded[joint]) / sd**2 for joint, sd in effective.items())
+    if grown < SIGNIFICANT_SCALE**2:
+        raise EstimationError(
+            'the efforts do not show the known load',
+            expected=f'an effect of {SIGNIFICANT_SCALE:g} standard errors',
+            found=f'{max(grown, 0.0) ** 0.5:.2g}',
+            do='check that the robot '
+            'carried it in the recording named so, and the link that carries it',
+        )
+
+
+class _DescribedBodies:
+    """Bodies as described, which give the scale, and the friction of joints, which is free."""
+
+    def __init__(self, base: BaseParameters) -> None:
+        independent = [base.parameters[k] for k in base.independent]
+        self.friction = np.array([bool(p.law) for p in independent])
+        dissipates = self.friction & [never_negative(p) for p in independent]
+        self.lower = np.where(dissipates, 0.0, -np.inf)
+        self.beta = np.where(self.friction, 0.0, base.nominal())
+        spread = [self._body(base, link) for link in bodies(base.parameters)]
+        self.spread = DESCRIBED_SCALE * np.column_stack([*spread, self.beta])
+
+    @staticmethod
+    def _body(base: BaseParameters, link: str) -> np.ndarray:
+        """Return the described base parameters (b,) of one link alone."""
+        return base.reduce([p.nominal * (p.owner == link) for p in base.parameters])
+
+    def joint(self, rows: JointRows, correlation: float) -> '_DescribedJoint':
+        """Return what the efforts of a joint say beside its friction."""
+        columns = np.flatnonzero(rows.W.any(axis=0) & self.friction)
+        A = np.column_stack([rows.W @ self.beta, rows.W[:, columns]])
+        x = lsq_linear(A, rows.effort, (np.append(0.0, self.lower[columns]), np.inf)).x
+        row = pseudo_inverse(A)[0]  # as if all were free: an armature of 0 may be one that hides
+        residual = float(np.linalg.norm(rows.effort - A @ x))
+        deviation = max(residual / np.sqrt(max(rows.samples - len(x), 1.0)), 1e-300)
+        error = np.hypot(
+            np.linalg.norm(row) * deviation * np.sqrt(correlation),
+            x[0] * np.linalg.norm(row @ rows.W @ self.spread),
+        )
+        return _DescribedJoint(
+            float(x[0]), float(error), columns, x[1:], float(deviation), residual
+        )
+
+
+@dataclass(frozen=True)
+class _DescribedJoint:
+    """
+    One joint beside described bodies.
+
+    inverse, error : 1 / gain with standard error
+    columns, friction : of its friction in the base parameters, and its values as efforts
+    deviation, residual : standard deviation and norm of the effort's residual
+    """
+
+    inverse: float
+    error: float
+    columns: np.ndarray
+    friction: np.ndarray
+    deviation: float
+    residual: float
 
 
 def described_drive_gains(
@@ -127,33 +253,20 @@ def described_drive_gains(
     factors, correlation : as ``solve_drive_gains`` has them, about ``base`` without a load
     EstimationError where the efforts of no joint show the bodies.
     """
-    laws = np.array([bool(base.parameters[k].law) for k in base.independent])
-    brakes = laws & [never_negative(base.parameters[k]) for k in base.independent]
-    beta = np.where(laws, 0.0, base.nominal())
-    each = [
-        base.reduce([p.nominal * (p.owner == link) for p in base.parameters])
-        for link in bodies(base.parameters)
-    ]
-    spread = DESCRIBED * np.column_stack([*each, beta])  # of each body, and of all alike
-    gains, errors, sd = {}, {}, {}
-    square = whole = 0.0
-    for name, group in factors.groups.items():
-        W, _, y = _split(group, factors.size)
-        own = np.flatnonzero(W.any(axis=0) & laws)
-        A = np.column_stack([W @ np.where(laws, 0.0, beta), W[:, own]])
-        x = lsq_linear(A, y, (np.r_[0.0, np.where(brakes[own], 0.0, -np.inf)], np.inf)).x
-        row = pseudo_inverse(A)[0]  # as if all were free: an armature of 0 may be one that hides
-        left = np.linalg.norm(y - A @ x)
-        sd[name] = max(left / np.sqrt(max(group.rows - len(x), 1.0)), 1e-300)
-        square, whole = square + left**2, whole + y @ y
-        error = np.hypot(
-            np.linalg.norm(row) * sd[name] * np.sqrt((correlation or {}).get(name, 1.0)),
-            x[0] * np.linalg.norm(row @ W @ spread),
-        )
-        if x[0] <= SIGNIFICANT * error:
-            continue
-        gains[name], errors[name] = float(1.0 / x[0]), float(error / x[0] ** 2)
-        beta[own] = x[1:] / x[0]
+    correlation = correlation or {}
+    described = _DescribedBodies(base)
+    beta = described.beta.copy()
+    gains, errors, deviation = {}, {}, {}
+    squares = efforts = 0.0
+    for name, rows in GainProblem.of(factors, base.prior_sd, ()).joints.items():
+        joint = described.joint(rows, correlation.get(name, 1.0))
+        deviation[name] = joint.deviation
+        squares += joint.residual**2
+        efforts += rows.effort @ rows.effort
+        if joint.inverse > SIGNIFICANT_SCALE * joint.error:
+            gains[name] = 1.0 / joint.inverse
+            errors[name] = joint.error / joint.inverse**2
+            beta[joint.columns] = joint.friction / joint.inverse
     if not gains:
         raise EstimationError(
             'the efforts do not show the described bodies',
@@ -164,130 +277,10 @@ def described_drive_gains(
         errors,
         beta,
         np.full((len(beta), len(beta)), np.nan),
-        sd,
-        float(100.0 * np.sqrt(square / whole)),
+        deviation,
+        float(100.0 * np.sqrt(squares / efforts)),
         True,
     )
-
-
-def _check_load(blocks, inverse, beta, effective, scale):
-    """
-    Raise EstimationError where the efforts are as well explained without the load.
-
-    Without it all gains are free to grow together: 1 / gain of the load is zero.  One scale less
-    is fitted, so that by what the squares of the residuals grow is chi-squared of one degree.
-    """
-    bare = {name: (W, np.zeros_like(load), y) for name, (W, load, y) in blocks.items()}
-    beta_bare, inverse_bare = _gauss_newton(bare, inverse, list(blocks), effective, scale)
-    more, less = _squares(bare, inverse_bare, beta_bare), _squares(blocks, inverse, beta)
-    grown = sum((more[name] - less[name]) / effective[name] ** 2 for name in blocks)
-    if grown < SIGNIFICANT**2:
-        raise EstimationError(
-            'the efforts do not show the known load',
-            expected=f'an effect of {SIGNIFICANT:g} standard errors',
-            found=f'{max(grown, 0.0) ** 0.5:.2g}',
-            do='check that the robot '
-            'carried it in the recording named so, and the link that carries it',
-        )
-
-
-def _squares(blocks, inverse, beta):
-    """Return name -> sum of squared residuals of the effort."""
-    return {
-        name: float(np.sum(_residual(block, inverse[name], beta) ** 2))
-        for name, block in blocks.items()
-    }
-
-
-def _split(group, size):
-    """Return rows (m, b), load (m,) and effort (m,) of a group's R factor."""
-    full = group.equations(size)
-    return full[:, :-1], full[:, -1], group.R[:, -2]
-
-
-def _residual(block, inverse, beta):
-    W, load, y = block
-    return y - inverse * (W @ beta + load)
-
-
-def _first_gains(blocks, nominal, scale, known):
-    """Return joint -> 1 / gain to start from: every joint by itself, or by the known ones."""
-    out = {}
-    for name, (W, load, y) in blocks.items():
-        if name in known:
-            out[name] = 1.0 / known[name]
-            continue
-        last = (pseudo_inverse(np.column_stack([W * scale, load])) @ y)[-1]
-        # Effort as the nominal robot's torque would need: where the load does not show.
-        torque = W @ nominal + load
-        rough = abs(torque @ y) / max(torque @ torque, 1e-300)
-        out[name] = last if last > 0.1 * rough else max(rough, 1e-9)
-    return out
-
-
-def _system(blocks, inverse, beta, free, standard_deviation, scale):
-    """Return Jacobian (m, b + f) in scaled unknowns and residual (m,), weighted."""
-    J, residual = [], []
-    for name, (W, load, y) in blocks.items():
-        rows = np.zeros((len(y), len(beta) + len(free)))
-        rows[:, : len(beta)] = inverse[name] * W * scale
-        if name in free:
-            rows[:, len(beta) + free.index(name)] = inverse[name] * (W @ beta + load)
-        J.append(rows / standard_deviation[name])
-        residual.append(_residual((W, load, y), inverse[name], beta) / standard_deviation[name])
-    return np.vstack(J), np.concatenate(residual)
-
-
-def _gauss_newton(blocks, inverse, free, standard_deviation, scale):
-    """Return (base parameters, joint -> 1 / gain) of least effort residual."""
-    inverse, beta = dict(inverse), np.zeros(len(scale))
-    for _ in range(STEPS):
-        # Given the gains the parameters are linear; then both move together.
-        J, residual = _system(
-            blocks, inverse, np.zeros_like(beta), free, standard_deviation, scale
-        )
-        beta = scale * (pseudo_inverse(J[:, : len(beta)]) @ residual)
-        J, residual = _system(blocks, inverse, beta, free, standard_deviation, scale)
-        step = pseudo_inverse(J) @ residual
-        change = np.clip(step[len(beta) :], -0.5, 0.5)  # relative: gains stay positive
-        for name, relative in zip(free, change):
-            inverse[name] *= np.exp(relative)
-        if not len(change) or np.abs(change).max() < SETTLED:
-            return beta, inverse
-    return beta, inverse
-
-
-def _deviation(blocks, groups, inverse, beta, free):
-    share = (len(beta) + free) / len(groups)
-    return {
-        name: max(
-            np.linalg.norm(_residual(blocks[name], inverse[name], beta))
-            / np.sqrt(max(group.rows - share, 1.0)),
-            1e-12 * np.linalg.norm(blocks[name][2]) / np.sqrt(group.rows),
-            1e-300,
-        )
-        for name, group in groups.items()
-    }
-
-
-def _covariance(blocks, inverse, beta, free, standard_deviation, scale):
-    """Return the covariance (b + f, b + f) of parameters and inverse gains; refuse what is not."""
-    J, _ = _system(blocks, inverse, beta, free, standard_deviation, scale)
-    _, s, Vt = np.linalg.svd(J, full_matrices=False)
-    weak = s < 1e-9 * s[0]
-    lost = [
-        n for k, n in enumerate(free) if np.abs(Vt[weak][:, len(beta) + k]).max(initial=0.0) > 1e-3
-    ]
-    if lost:
-        raise EstimationError(
-            'the recordings do not show the gains of joints',
-            found=lost,
-            do='move them together with joints whose gain is known, fix the '
-            'load off their axes, or give their gains',
-        )
-    half = Vt.T * np.where(weak, 1.0, 1.0 / np.maximum(s, 1e-300))
-    half *= np.concatenate([scale, [inverse[n] for n in free]])[:, None]
-    return half @ half.T
 
 
 def load_parameters(
@@ -307,7 +300,7 @@ def load_parameters(
 
 
 def identify_drive_gains(
-    loaded: Sequence[tuple[Recording, np.ndarray]],
+    loaded: Sequence[tuple[Recording, KnownLoad]],
     options: Any,
     *,
     method: str = DEFAULT_METHOD,
@@ -318,8 +311,7 @@ def identify_drive_gains(
     """
     Return the DriveGains of a robot whose efforts are no torques.
 
-    loaded : [(Recording, load (10,)), ...], parameters of what ``link`` (the last by default)
-        carries, in its joint frame; zeros: nothing, NaN: to be found
+    loaded : [(Recording, KnownLoad), ...] of what ``link`` (the last by default) carries
     options : of the method, by its name; effort is taken as recorded, whatever they say of it, or
         as the difference of commanded and measured positions, whose gain is the stiffness
     urdf : text of the description, '' for the recordings' own
@@ -329,34 +321,36 @@ def identify_drive_gains(
     commanded = is_commanded(options.effort_kind)
     options = _as_recorded(options, commanded)
     recordings = [recording for recording, _ in loaded]
+    loads, given = [load for _, load in loaded], known or {}
     data = read_dataset(recordings, options, method, urdf)
-    parameters = _without_optional_laws(data)
-    loads = _loads(loaded, parameters, link)
+    gains = _gains_of(data, loads, link, given)
+    if commanded and options.find_time_offset:
+        # Damping of a command that comes late looks like inertia.
+        later = options.time_offset + _offset(data, gains)
+        options = replace(options, find_time_offset=False, time_offset=later)
+        data = read_dataset(recordings, options, method, urdf)
+        gains = _gains_of(data, loads, link, given)
+    return gains
+
+
+def _gains_of(
+    data: Dataset, loads: Sequence[KnownLoad], link: str, given: Mapping[str, float]
+) -> DriveGains:
+    """Return the DriveGains of a Dataset: first as if residuals were white, then as they are."""
     with one_thread():
-        base = structural_base(data.method, data.robots, parameters)
-        unknown = np.argwhere(np.isnan(loads))  # (recording, parameter): columns of their own
-        nominal = np.append(base.nominal(), np.zeros(len(unknown)))
-        scale = np.append(base.prior_sd, [parameters[k].scale for _, k in unknown])
-        factors = RFactors(len(scale) + 1)
-        identity = np.arange(len(scale) + 1)
-        for block in _blocks(data, loads, base):
-            factors.accumulate(block, identity)
+        rows = _LoadedRows(data, loads, link)
+        factors = rows.factors()
+        loaded = any(load.parameters.any() for load in loads)
 
-        def solve(correlation=None):
-            if known or loads.any() or not nominal.any():  # not-a-number counts
-                return solve_drive_gains(factors, nominal, scale, known, correlation)
-            return described_drive_gains(factors, base, correlation)
+        def solved(correlation: Mapping[str, float]) -> DriveGains:
+            if given or loaded or not rows.nominal.any():
+                return solve_drive_gains(factors, rows.nominal, rows.scale, given, correlation)
+            return described_drive_gains(factors, rows.base, correlation)
 
-        found = solve(_correlation(_blocks(data, loads, base), solve()))
-    if not (commanded and options.find_time_offset):
-        return found
-    # Damping of a command that comes late looks like inertia.
-    later = options.time_offset + _offset(data, found)
-    options = replace(options, find_time_offset=False, time_offset=later)
-    return identify_drive_gains(loaded, options, method=method, urdf=urdf, link=link, known=known)
+        return solved(rows.correlation(solved({})))
 
 
-def _as_recorded(options, commanded):
+def _as_recorded(options: Any, commanded: bool) -> Any:
     """Return ``options`` under which efforts, ``commanded`` ones or measured, have no scale."""
     if not commanded:
         options = replace(options, effort_kind='link')
@@ -366,77 +360,100 @@ def _as_recorded(options, commanded):
     return options
 
 
-def _without_optional_laws(data):
+def _without_optional_laws(data: Dataset) -> tuple[Parameter, ...]:
     """Return the Parameters without laws that only some joints have: springs carry as weights."""
     every = data.method.parameters(data.robot, data.options)
     return one_alternative([p for p in every if not (p.law and LAWS[p.law].optional)])
 
 
-def _loads(loaded, parameters, link):
-    """Return loads (recordings, p) that the ``link`` carries, the last one by default."""
+class _LoadedRows:
+    """
+    Rows about base parameters (b), unknown parameters of loads (f), and known loads' torque.
+
+    base : BaseParameters; nominal, scale : (b + f,) described values and sizes of the columns
+    """
+
+    def __init__(self, data: Dataset, loads: Sequence[KnownLoad], link: str) -> None:
+        parameters = _without_optional_laws(data)
+        first = _first_of(link, parameters)
+        self.data = data
+        self.base = structural_base(data.method, data.robots, parameters)
+        self._places = self.base.places()
+        self.known = np.zeros((len(loads), len(parameters)))  # of every recording
+        self.known[:, first : first + 10] = [load.parameters for load in loads]
+        # Of which recording, and which parameter of the load's link, has a column of its own.
+        self.to_find = [
+            (number, first + k) for number, load in enumerate(loads) for k in load.to_find
+        ]
+        found = [parameters[k] for _, k in self.to_find]
+        self.nominal = np.append(self.base.nominal(), np.zeros(len(found)))
+        self.scale = np.append(self.base.prior_sd, [p.scale for p in found])
+
+    def factors(self) -> RFactors:
+        """Return the RFactors of all rows, about b + f columns and the known torque."""
+        size = len(self.scale) + 1
+        factors = RFactors(size)
+        for block in self.blocks():
+            factors.accumulate(block, np.arange(size))
+        return factors
+
+    def correlation(self, draft: DriveGains) -> dict[str, float]:
+        """Return joint -> correlation time of its residual [samples] by gains of a ``draft``."""
+        residuals, x = Residuals(), np.append(draft.params, 1.0)
+        for block in self.blocks():
+            predicted = {
+                group.name: group.W @ x[group.columns] / draft.gains.get(group.name, np.inf)
+                for group in block.groups
+            }
+            residuals.add(block, predicted)
+        return residuals.correlation()
+
+    def blocks(self) -> Iterator[RegressorBlock]:
+        """Yield the blocks of rows, recording by recording."""
+        data = self.data
+        for number, (robot, observation) in enumerate(zip(data.robots, data.observations)):
+            for state in observation.states(training=True):
+                for block in data.method.regress(state, robot, self.base.parameters):
+                    groups = tuple(self._group(group, number) for group in block.groups)
+                    yield RegressorBlock(block.t, block.segment, groups)
+
+    def _group(self, group: RowGroup, number: int) -> RowGroup:
+        """Return the rows of a joint in the recording of a ``number``, about these columns."""
+        places = self._places[group.columns]
+        independent = places >= 0
+        column_of = dict(zip(group.columns, group.W.T))
+        zero = np.zeros(len(group.y))
+        rows = [*group.W.T[independent]]
+        for recording, parameter in self.to_find:
+            rows.append(column_of.get(parameter, zero) if recording == number else zero)
+        rows.append(group.W @ self.known[number, group.columns])
+        behind = np.arange(len(self.base), len(self.scale) + 1)
+        columns = np.append(places[independent], behind)
+        return RowGroup(group.name, group.unit, columns, np.array(rows).T, group.y, group.y_raw)
+
+
+def _first_of(link: str, parameters: Sequence[Parameter]) -> int:
+    """Return the place of the first parameter of the ``link`` that carries, '' for the last."""
     links = bodies(parameters)
     link = link or list(links)[-1]
     if link not in links:
         raise RobotModelError(
             f'{link!r} carries nothing', exists=tuple(links), expected='a moving link'
         )
-    out = np.zeros((len(loaded), len(parameters)))
-    out[:, links[link] : links[link] + 10] = [load for _, load in loaded]
-    return out
+    return links[link]
 
 
-def _correlation(blocks, draft):
-    """Return the correlation of residuals in ``blocks`` by gains of a ``draft``."""
-    residuals, x = Residuals(), np.append(draft.params, 1.0)
-    for block in blocks:
-        predicted = {}
-        for group in block.groups:
-            gain = draft.gains.get(group.name, np.inf)
-            predicted[group.name] = group.W @ x[group.columns] / gain
-        residuals.add(block, predicted)
-    return residuals.correlation()
-
-
-def _offset(data, found):
-    """Return the time offset [s] of commands whose stiffness was ``found``."""
-    usual = float(np.median(list(found.gains.values())))
-    stiffness = tuple(found.gains.get(joint, usual) for joint in data.robot.joint_names)
+def _offset(data: Dataset, drives: DriveGains) -> float:
+    """Return the time offset [s] of commands whose stiffness is the gain of ``drives``."""
+    usual = float(np.median(list(drives.gains.values())))
+    stiffness = tuple(drives.gains.get(joint, usual) for joint in data.robot.joint_names)
     options = replace(data.options, stiffness=stiffness)
-    data = replace(data, options=options, training=()).observed(
-        [
-            data.method.observe(recording, robot, options)
-            for recording, robot in zip(data.recordings, data.robots)
-        ]
-    )
+    observations = [
+        data.method.observe(recording, robot, options)
+        for recording, robot in zip(data.recordings, data.robots)
+    ]
+    data = replace(data, options=options, training=()).observed(observations)
     with one_thread():
         wide = wide_factor(data, wide_structure(data, data.method.parameters(data.robot, options)))
         data, _ = aligned(data, ModelColumns(wide, data.robot.gravity_base), wide_factor)
-    return data.first.summary.time_offset - options.time_offset
-
-
-def _blocks(data, loads, base):
-    """Yield blocks of the base columns, those of unknown loads, and the torque of known ones."""
-    place, unknown = base.places(), np.argwhere(np.isnan(loads))
-    beside = len(base) + np.arange(len(unknown) + 1)
-    for i, (robot, observation) in enumerate(zip(data.robots, data.observations)):
-        load = np.nan_to_num(loads[i])
-        for state in observation.states(training=True):
-            for block in data.method.regress(state, robot, base.parameters):
-                groups = []
-                for g in block.groups:
-                    seen = place[g.columns] >= 0
-                    of = dict(zip(g.columns, g.W.T))
-                    none = np.zeros(len(g.y))
-                    own = [of.get(k, none) if j == i else none for j, k in unknown]
-                    W = np.vstack([g.W.T[seen], *own, g.W @ load[g.columns]])
-                    groups.append(
-                        RowGroup(
-                            g.name,
-                            g.unit,
-                            np.append(place[g.columns][seen], beside),
-                            W.T,
-                            g.y,
-                            g.y_raw,
-                        )
-                    )
-                yield RegressorBlock(block.t, block.segment, tuple(groups))
+    return float(data.first.summary.time_offset - options.time_offset)

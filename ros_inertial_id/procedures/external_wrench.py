@@ -4,11 +4,11 @@ The wrench at a link that explains external torques, with what is not known of i
 A wrench w at the origin of a link turns the joints by tau = J' w.  From torques with independent
 errors of standard deviations s, generalized least squares gives w and its covariance
 
-    P = (J S^-1 J' + I / LARGEST^2)^-1,   w = P J S^-1 tau,   S = diag(s^2)
+    P = (J S^-1 J' + I / UNSEEN_WRENCH^2)^-1,   w = P J S^-1 tau,   S = diag(s^2)
 
 (Aitken 1936; of contacts: Magrini, Flacco and De Luca 2014).  Near a singular posture, and with
 fewer than six joints, the torques do not show all of w: its covariance has a direction with a
-standard deviation that grows up to LARGEST, and the wrench nothing of it.
+standard deviation that grows up to UNSEEN_WRENCH, and the wrench nothing of it.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,9 @@ from .momentum_observer import External
 from ..dynamics.pinocchio_model import link_jacobian
 from ..dynamics.robot_model import RobotModel
 
-LARGEST = 1e4  # [N], [N m] standard deviation of what no torque shows: more than any robot bears
+UNSEEN_WRENCH = (
+    1e4  # [N], [N m] standard deviation of what no torque shows: more than any robot bears
+)
 
 
 class WrenchObserver:
@@ -45,6 +47,6 @@ class WrenchObserver:
         for k in np.flatnonzero(~external.outside.any(axis=1)):
             J = self._jacobian(q[k])
             weighted = J / external.standard_deviation[k] ** 2
-            covariance[k] = np.linalg.inv(weighted @ J.T + np.eye(6) / LARGEST**2)
+            covariance[k] = np.linalg.inv(weighted @ J.T + np.eye(6) / UNSEEN_WRENCH**2)
             wrench[k] = covariance[k] @ weighted @ external.torque[k]
         return wrench, covariance

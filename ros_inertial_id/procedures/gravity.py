@@ -36,11 +36,11 @@ from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD, METHODS, methods_of
 from ..methods.capabilities import Tiltable
 
-CERTAIN = 3.0  # nats: odds of 20 to 1
-NOTHING = 0.9  # relative residual beyond which gravity explains nothing
-STEPS = 30
-LONGEST = 0.3  # [rad] of a step
-SMALL = 1e-9  # [rad] of the last step
+CERTAIN_SIGN = 3.0  # nats: odds of 20 to 1
+LARGEST_RESIDUAL = 0.9  # relative residual beyond which gravity explains nothing
+DIRECTION_STEPS = 30
+LONGEST_TURN = 0.3  # [rad] of a step
+SETTLED_TURN = 1e-9  # [rad] of the last step
 DIRECTIONS = 60  # all around: 15 degrees apart
 
 
@@ -110,7 +110,7 @@ def identify_gravity(
         data, model_columns = aligned_columns(data, RowReader())
         search = _Search(data, model_columns.wide)
         best, antipode = search.minima()
-        if best.relative > NOTHING:
+        if best.relative > LARGEST_RESIDUAL:
             raise EstimationError(
                 'no direction of gravity explains the torques',
                 found=f'a residual of {100 * best.relative:.0f} %',
@@ -157,53 +157,60 @@ def _largest_error(covariance):
     return float(np.degrees(np.sqrt(np.linalg.eigvalsh(covariance)[-1])))
 
 
-def _decided(search, found, prior):
+def _decided(
+    search: '_Search', found: tuple['_Minimum', '_Minimum'], prior: str | Sequence[float]
+) -> GravityEstimate:
     """Return the GravityEstimate: sign by the prior, evidence by data and nominal inertias."""
-    sd, lasting = search.deviations(found[0])
-    pair = [search.refined(m.direction, sd) for m in found]
-    data = (
-        sum(
-            group.rows / lasting[name] * np.log(pair[1].squares[name] / pair[0].squares[name])
-            for name, group in search.wide.total.groups.items()
-        )
-        / 2.0
-    )
-    A, target = prior_rows(search.base)
-    near, far = (
-        np.sum((target - A @ search.refined(m.direction, sd, (A, target)).params) ** 2)
-        for m in found
-    )
+    sd, correlation_rows = search.deviations(found[0])
+    best, antipode = (search.refined(m.direction, sd) for m in found)
+    data = 0.0  # likelihood ratio of the best direction to its antipode, in nats
+    for name, group in search.wide.total.groups.items():
+        ratio = antipode.squares[name] / best.squares[name]
+        data += group.rows / correlation_rows[name] * np.log(ratio) / 2.0
+    rows = prior_rows(search.base)
+    near, far = (search.distance_from_nominal(m.direction, sd, rows) for m in found)
     nominal = (far - near) / 2.0
-    given = not isinstance(prior, str)
-    first = int(
-        (
-            pair[0].direction @ np.asarray(prior, dtype=float)
-            if given
-            else data
-            if prior == 'none'
-            else data + nominal
-        )
-        < 0.0
-    )
-    towards = 1.0 - 2.0 * first
-    kind = 'given' if given else 'data' if prior == 'none' else 'nominal'
+    decision = _decision(prior, best, data, nominal)
+    chosen, opposite, towards = best, antipode, 1.0
+    if decision.evidence < 0.0:
+        chosen, opposite, towards = antipode, best, -1.0
     # In the data alone model errors, not noise, distinguish g from -g: that decides nothing.
-    ambiguous = kind == 'data' or (kind == 'nominal' and towards * nominal < CERTAIN)
-    chosen, other = pair[first], pair[1 - first]
+    ambiguous = decision.by == 'data'
+    if decision.by == 'nominal':
+        ambiguous = towards * nominal < CERTAIN_SIGN
     return GravityEstimate(
         chosen.direction,
         search.magnitude * chosen.direction,
         across_gravity(chosen.direction),
         chosen.covariance,
         _largest_error(chosen.covariance),
-        other.direction,
-        (100 * chosen.relative, 100 * other.relative),
+        opposite.direction,
+        (100 * chosen.relative, 100 * opposite.relative),
         {
-            'decided_by': kind,
-            'ambiguous': ambiguous,
+            'decided_by': decision.by,
+            'ambiguous': bool(ambiguous),
             'evidence_nats': {'data': float(towards * data), 'nominal': float(towards * nominal)},
         },
     )
+
+
+@dataclass(frozen=True)
+class _Decision:
+    """by : 'given', 'data' or 'nominal'; evidence : below 0 for the antipode."""
+
+    by: str
+    evidence: float
+
+
+def _decision(
+    prior: str | Sequence[float], best: '_Minimum', data: float, nominal: float
+) -> _Decision:
+    """Return what decides the sign under a ``prior``; data, nominal : log odds for the best."""
+    if not isinstance(prior, str):
+        return _Decision('given', float(best.direction @ np.asarray(prior, dtype=float)))
+    if prior == 'none':
+        return _Decision('data', data)
+    return _Decision('nominal', data + nominal)
 
 
 @dataclass(frozen=True)
@@ -223,11 +230,9 @@ class _Search:
     def __init__(self, data: Dataset, wide: WideFactor) -> None:
         self.wide, self.given = wide, data.robot.gravity_base
         self.magnitude = float(np.linalg.norm(self.given))  # upright, so the local one
-        columns = [
-            p
-            for p in one_alternative(data.method.parameters(data.robot, data.options))
-            if not p.law or not LAWS[p.law].loaded
-        ]  # gravity is most of the load
+        every = one_alternative(data.method.parameters(data.robot, data.options))
+        loaded = [p for p in every if p.law and LAWS[p.law].loaded]  # gravity is most of the load
+        columns = [p for p in every if p not in loaded]
         structure = structure_of(
             data.method, any_mounting(data.method, data.robot.urdf, data.options), columns
         )
@@ -245,9 +250,20 @@ class _Search:
         model_columns = ModelColumns(
             self.wide, self.given, self.places, gravity=self.magnitude * found.direction
         )
-        return dict(
-            zip(model_columns.names, model_columns.sd.tolist())
-        ), model_columns.correlation_rows
+        sd = dict(zip(model_columns.names, model_columns.sd.tolist()))
+        return sd, model_columns.correlation_rows
+
+    def distance_from_nominal(
+        self, direction: np.ndarray, sd: Mapping[str, float], prior: tuple[np.ndarray, np.ndarray]
+    ) -> float:
+        """
+        Return the squares of what is left of ``prior`` rows by a fit along a ``direction`` (3,).
+
+        sd : {group: deviation of its rows}
+        """
+        A, target = prior
+        params = self.refined(direction, sd, prior).params
+        return float(np.sum((target - A @ params) ** 2))
 
     def refined(
         self,
@@ -261,30 +277,22 @@ class _Search:
         sd : {group: deviation of its rows}, ones by default; prior : rows about the parameters
         """
         params = self._solved(self._factors(direction), sd, prior)[0]
-        for _ in range(STEPS):
+        for _ in range(DIRECTION_STEPS):
             across, count = across_gravity(direction), len(params)
             x, covariance = self._solved(self._factors(direction, params, across), sd, prior)
             params, angles = x[:count], x[count:]
             size = float(np.linalg.norm(angles))
-            if size < SMALL:
+            if size < SETTLED_TURN:
                 break
-            direction = turned(direction, across, min(1.0, LONGEST / size) * angles)
+            direction = turned(direction, across, min(1.0, LONGEST_TURN / size) * angles)
         factors = self._factors(direction)
-        squares = {
-            name: max(g.residual(params) ** 2, (1e-12 * g.target()) ** 2, 1e-300)
-            for name, g in factors.groups.items()
-        }
-        return _Minimum(
-            direction,
-            covariance,
-            params,
-            squares,
-            float(
-                np.sqrt(
-                    sum(squares.values()) / sum(g.target() ** 2 for g in factors.groups.values())
-                )
-            ),
-        )
+        squares, measured = {}, 0.0
+        for name, group in factors.groups.items():
+            rounding = 1e-12 * group.target()
+            squares[name] = max(group.residual(params) ** 2, rounding**2, 1e-300)
+            measured += group.target() ** 2
+        relative = float(np.sqrt(sum(squares.values()) / measured))
+        return _Minimum(direction, covariance, params, squares, relative)
 
     def _cost(self, direction: np.ndarray) -> float:
         factors = self._factors(direction)

@@ -9,13 +9,14 @@ one reads them again, some of them where there are many.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from .bag_factors import read_factors
-from .bag_map import Engine, map_bags, merged_stretch, some
+from .bag_map import Engine, first_reasons, map_bags, merged_stretch, some
 from .mapped_bags import decided_plan, Mapped, over_bag, Shared
 from .plan import check_options, model_columns, Plan
 from ..dynamics.inertial_parameters import Parameter
@@ -54,22 +55,22 @@ class BagPasses(RowReader):
     def reduced(self, data: Dataset, structure: Structure) -> WideFactor:
         """Return the WideFactor of all bags; see RowReader."""
         shared = structure, [bag.file for bag in self.bags]
+        few = 1
+        if len(self.bags) <= FEW_TASKS:
+            few = STRETCHES  # all are merged in this process
         parts = self.run(
             merged_stretch,
             shared,
             range(STRETCHES),
             [f'one of {len(self.bags)} bags'] * STRETCHES,
-            STRETCHES if len(self.bags) <= FEW_TASKS else 1,
+            few,
         )
-        speed, distance = (
-            np.array([getattr(part, name)[k] for k, part in enumerate(parts)])
-            for name in ('speed', 'distance')
-        )
+        stretches = list(enumerate(parts))  # of each part only its own stretch has rows
         return replace(
             parts[0],
-            by_number=tuple(part.by_number[k] for k, part in enumerate(parts)),
-            speed=speed,
-            distance=distance,
+            by_number=tuple(part.by_number[k] for k, part in stretches),
+            speed=np.array([part.speed[k] for k, part in stretches]),
+            distance=np.array([part.distance[k] for k, part in stretches]),
         )
 
     def explained(
@@ -81,11 +82,9 @@ class BagPasses(RowReader):
     ) -> ResidualPass:
         """Return the rows of some bags as parameters explain them; see RowReader."""
         bags = some(self.bags)
-        own = some(
-            [replace(folds, numbers=(n,)) for n in folds.numbers]
-            if folds
-            else [None] * len(self.bags)
-        )
+        folds_of_bags: list[Folds | None] = [None] * len(self.bags)
+        if folds:
+            folds_of_bags = [replace(folds, numbers=(n,)) for n in folds.numbers]
         plan = replace(
             self.plan, options=replace(self.plan.options, mounting=data.options.mounting)
         )
@@ -94,7 +93,7 @@ class BagPasses(RowReader):
         parts = self.run(
             over_bag,
             (common, explained_of, (parameters, values, whole)),
-            list(zip(bags, own)),
+            list(zip(bags, some(folds_of_bags))),
             [bag.path for bag in bags],
             FEW_TASKS,
         )
@@ -102,7 +101,7 @@ class BagPasses(RowReader):
             merged(part.residuals for part in parts),
             (),
             {},
-            tuple(left for part in parts for left in part.left_out),
+            tuple(chain.from_iterable(part.left_out for part in parts)),
         )
 
     def run(
@@ -147,10 +146,9 @@ def squares_alone(shared: tuple[Plan, IdentifiedModel], bag: Mapped) -> tuple[fl
     base, columns = model_columns(plan, model, wide, np.array(bag.notes['gravity_base']))
     factors = wide.total.combine(columns)
     params = ridge(Problem(factors, with_angles(base), {})).params
-    left, measured = np.square(
-        [(g.residual(params), g.target()) for g in factors.groups.values()]
-    ).sum(0)
-    return float(left), float(measured)
+    residual = sum(group.residual(params) ** 2 for group in factors.groups.values())
+    measured = sum(group.target() ** 2 for group in factors.groups.values())
+    return float(residual), float(measured)
 
 
 @dataclass(frozen=True)
@@ -207,32 +205,34 @@ def identify_many(
         [bag.path for bag in passes.bags],
         FEW_TASKS,
     )
-    left, measured = np.sum(alone, axis=0)
+    residual, measured = np.sum(alone, axis=0)
     return Many(
         found,
         tuple(passes.bags),
         passes.unused,
         passes.plan,
-        float(100.0 * np.sqrt(left / max(measured, 1e-300))),
+        float(100.0 * np.sqrt(residual / max(measured, 1e-300))),
     )
 
 
 def _light(plan: Plan, bags: Sequence[Mapped]) -> Dataset:
     """Return a Dataset of bags without their data: the passes read them."""
-    method, robots = METHODS[plan.method], dict[tuple[float, ...], Any]()
-    notes = [bag.notes for bag in bags]
-    for note in notes:
-        gravity = tuple(note['gravity_base'])
-        if gravity not in robots:
-            robots[gravity] = method.build(plan.urdf, plan.options, np.array(gravity))
+    method, recordings, summaries = METHODS[plan.method], [], []
+    gravities = []
+    for bag in bags:
+        notes = bag.notes
+        gravities.append(tuple(notes['gravity_base']))
+        summaries.append(SimpleNamespace(summary=Summary.of(notes['summary'])))
+        recordings.append(
+            Recording({}, mounting=notes['mounting'], provenance=notes['provenance'])
+        )
+    robots = {g: method.build(plan.urdf, plan.options, np.array(g)) for g in set(gravities)}
     return Dataset(
         method,
-        tuple(robots[tuple(n['gravity_base'])] for n in notes),
-        tuple(SimpleNamespace(summary=Summary.of(n['summary'])) for n in notes),
+        tuple(robots[gravity] for gravity in gravities),
+        tuple(summaries),
         plan.options,
-        recordings=tuple(
-            Recording({}, mounting=n['mounting'], provenance=n['provenance']) for n in notes
-        ),
+        recordings=tuple(recordings),
     )
 
 
@@ -247,6 +247,6 @@ def _plan(paths: Sequence[str], asked: tuple[str, Any, str], engine: Engine) -> 
     if not isinstance(found, Plan):
         raise RecordingError(
             'none of the bags can be used',
-            found=[f'{path}: {why}' for path, why in list(found.items())[:5]],
+            found=first_reasons(found),
         )
     return found

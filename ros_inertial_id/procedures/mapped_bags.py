@@ -23,7 +23,7 @@ from .bag_factors import (
     read_notes,
     write_factors,
 )
-from .plan import FORMAT, Plan
+from .plan import FORMAT, Plan, with_tuples
 from ..checks.check import check
 from ..checks.checked import cleaned, reason_not_to_use
 from ..checks.finding import Checkup
@@ -34,6 +34,7 @@ from ..identification.identified_model import plain
 from ..identification.identify import aligned_columns, RowReader
 from ..identification.prepare.dataset import read_dataset
 from ..identification.prepare.description_choice import description_of
+from ..identification.reduce.wide_factor import WideFactor
 from ..identification.settings import decided
 from ..measurement.bags.bag import split_window
 from ..measurement.bags.log import read_recording
@@ -42,9 +43,9 @@ from ..measurement.bags.storage import sha256, storage_files
 from ..measurement.recording import Recording
 from ..processes import lost
 
-FIRST = 3  # bags that can be used, which decide the plan
+PLANNING_BAGS = 3  # bags that can be used, which decide the plan
 NOT_KEPT = 'its factors cannot be kept'  # begins a reason that is none of the bag
-LOOK = 32  # bags among which a plan that was kept is looked for
+PLAN_SEARCH_BAGS = 32  # bags among which a plan that was kept is looked for
 Function = Callable[..., Any]
 
 
@@ -93,20 +94,25 @@ def accumulate_bag(shared: Shared, path: str) -> Mapped:
     file = folder / f'{key}.factors'
     with suppress(ValueError):
         return _mapped(path, file, cached=True)
-    wide, notes = None, dict[str, Any]()
+    notes, factor = _accumulated(path, shared)
     try:
-        recording, found = _checked(path, shared.plan.asked, shared.plan.urdf, shared.keep_all)
-        notes = {'reason': '' if shared.keep_all else reason_not_to_use(found)}
-        if not notes['reason']:
-            wide, notes = factors_of(recording, shared.plan)
-            notes['checkup'] = asdict(found)
-    except InertialIdError as error:
-        notes = {'reason': str(error)}
-    try:
-        write_factors(file, notes, wide)
+        write_factors(file, notes, factor)
     except OSError as error:
         return Mapped(path, '', f'{NOT_KEPT} in {folder}: {error.strerror or error}')
     return _mapped(path, file, cached=False)
+
+
+def _accumulated(path: str, shared: Shared) -> tuple[dict[str, Any], WideFactor | None]:
+    """Return notes and WideFactor of the bag at a path; {reason} and None where it is no use."""
+    try:
+        recording, checkup = _checked(path, shared.plan.asked, shared.plan.urdf, shared.keep_all)
+        reason = _reason(checkup, shared.keep_all)
+        if reason:
+            return {'reason': reason}, None
+        factor, notes = factors_of(recording, shared.plan)
+    except InertialIdError as error:
+        return {'reason': str(error)}, None
+    return {**notes, 'checkup': asdict(checkup)}, factor
 
 
 def _content(path: str, cache: str) -> tuple[str, tuple[float | None, float | None]]:
@@ -119,10 +125,13 @@ def _content(path: str, cache: str) -> tuple[str, tuple[float | None, float | No
     bag, window = split_window(path)
     if not bag.exists():
         storage_files(bag)  # says so
+    parts = [bag]
+    if bag.is_dir():
+        parts = sorted(bag.iterdir())
     version = hashlib.sha256()
-    for part in sorted(bag.iterdir()) if bag.is_dir() else [bag]:
-        found = part.stat()
-        version.update(os.fsencode(f'{part.resolve()} {found.st_size} {found.st_mtime_ns}\n'))
+    for part in parts:
+        state = part.stat()
+        version.update(os.fsencode(f'{part.resolve()} {state.st_size} {state.st_mtime_ns}\n'))
     file = cache_folder(cache) / f'{version.hexdigest()[:40]}.sha256'
     with suppress(OSError, ValueError):
         return file.read_text(), window
@@ -144,8 +153,17 @@ def _mapped(path: str, file: Path, cached: bool) -> Mapped:
 def _checked(path: str, options: Any, urdf: str, keep_all: bool) -> tuple[Recording, Checkup]:
     """Return the recording at a path without what its checkup masks, and the checkup."""
     recording = read_recording(path, urdf)
-    found = check([recording], options, urdf=urdf)
-    return (recording if keep_all else cleaned([recording], found)[0]), found
+    checkup = check([recording], options, urdf=urdf)
+    if not keep_all:
+        recording = cleaned([recording], checkup)[0]
+    return recording, checkup
+
+
+def _reason(checkup: Checkup, keep_all: bool) -> str:
+    """Return why a bag takes no part, '' where it does."""
+    if keep_all:
+        return ''
+    return reason_not_to_use(checkup)
 
 
 def over_bag(shared: tuple[Shared, Function, Sequence[Any]], task: tuple[Any, ...]) -> Any:
@@ -155,54 +173,74 @@ def over_bag(shared: tuple[Shared, Function, Sequence[Any]], task: tuple[Any, ..
     shared : (what holds for all bags, function of a module, its arguments for all bags)
     task : (Mapped of the bag, further arguments for it)
     """
-    (common, function, arguments), (bag, *own) = shared, task
+    (common, function, arguments), (bag, *further) = shared, task
     recording = read_recording(bag.path, common.plan.urdf)
     if not common.keep_all:
         recording = cleaned([recording], bag.checkup)[0]
-    return function(dataset_of(recording, common.plan), *arguments, *own)
+    return function(dataset_of(recording, common.plan), *arguments, *further)
+
+
+class _FirstBags:
+    """
+    The first bags that can be used, each checked by what those before it decide.
+
+    options : of the method; urdf : text of the description, '' until a bag gives it
+    used : recordings; reasons : {path: why it cannot be used, '' where it can} of all examined
+    """
+
+    def __init__(self, options: Any, urdf: str, keep_all: bool) -> None:
+        self.options, self.urdf, self._keep_all = options, urdf, keep_all
+        self.used: list[Recording] = []
+        self.reasons: dict[str, str] = {}
+
+    def examine(self, path: str) -> None:
+        """Check the bag at a ``path`` and use it where it can be."""
+        try:
+            recording, checkup = _checked(path, self.options, self.urdf, self._keep_all)
+        except InertialIdError as error:
+            self.reasons[path] = str(error)
+            return
+        except Exception as error:  # one bag never ends the others
+            self.reasons[path] = lost(error).reason
+            return
+        self.reasons[path] = _reason(checkup, self._keep_all)
+        content = recording.provenance['sha256']
+        again = content in [r.provenance['sha256'] for r in self.used]
+        if self.reasons[path] or again:
+            return
+        self.used.append(recording)
+        self.options = followed(self.options, checkup.checks)
+        self.urdf = self.urdf or description_of(recording, self.options)
 
 
 def decided_plan(
     shared: tuple[str, Any, str, str, bool], paths: Sequence[str]
 ) -> Plan | dict[str, str]:
     """
-    Return the Plan by the first FIRST of the bags at ``paths`` that can be used.
+    Return the Plan by the first PLANNING_BAGS of the bags at ``paths`` that can be used.
 
     shared : (method, options, text of the description or '', cache, keep_all)
     {path: reason} where none can be used.
     """
     method, options, urdf, cache, keep_all = shared
     start = json.dumps([FORMAT, method, plain(asdict(options)), urdf, keep_all])
-    files = list(_plan_files(start, paths[:LOOK], cache))
+    files = list(_plan_files(start, paths[:PLAN_SEARCH_BAGS], cache))
     for file in files:
         with suppress(OSError, ValueError, KeyError, TypeError):
             return _kept_plan(file, options)
-    recordings: list[Recording] = []
-    failed: dict[str, str] = {}
+    first = _FirstBags(options, urdf, keep_all)
     for path in paths:
-        try:
-            recording, found = _checked(path, options, urdf, keep_all)
-            failed[path] = '' if keep_all else reason_not_to_use(found)
-        except InertialIdError as error:
-            failed[path] = str(error)
-        except Exception as error:  # one bag never ends the others
-            failed[path] = lost(error).reason
-        if failed[path] or any(
-            r.provenance['sha256'] == recording.provenance['sha256'] for r in recordings
-        ):
-            continue
-        recordings.append(recording)
-        options = followed(options, found.checks)
-        urdf = urdf or description_of(recording, options)
-        if len(recordings) == FIRST:
+        first.examine(path)
+        if len(first.used) == PLANNING_BAGS:
             break
-    if not recordings:
-        return failed
-    plan = _plan_by(recordings, (method, options, urdf))
-    if len(failed) <= LOOK:
+    if not first.used:
+        return first.reasons
+    plan = _plan_by(first.used, (method, first.options, first.urdf))
+    examined = len(first.reasons)
+    if examined <= PLAN_SEARCH_BAGS:
         text = json.dumps({**plan.to_dict(), 'method': plan.method, 'urdf': plan.urdf})
         with suppress(OSError):
-            keep(files[len(failed) - 1], text.encode())
+            keep(files[examined - 1], text.encode())
     return plan
 
 
@@ -221,8 +259,8 @@ def _plan_files(start: str, paths: Sequence[str], cache: str) -> Iterator[Path]:
 def _kept_plan(file: Path, options: Any) -> Plan:
     """Return the Plan in a ``file``; OSError, ValueError, KeyError, TypeError where none is."""
     data = json.loads(file.read_bytes())
-    held = {k: tuple(v) if isinstance(v, list) else v for k, v in data['options'].items()}
-    return Plan(data['method'], replace(options, **held), data['urdf'], options)
+    held = replace(options, **with_tuples(data['options']))
+    return Plan(data['method'], held, data['urdf'], options)
 
 
 def _plan_by(recordings: Sequence[Recording], asked: tuple[str, Any, str]) -> Plan:

@@ -7,12 +7,12 @@ With p = M(q) v the equation of motion is p' = C(q, v)' v - g(q) - friction + ta
 
 follows the external torque as a first-order filter of bandwidth K does (De Luca, Albu-Schaeffer,
 Haddadin, Hirzinger 2006, Eq. 9 to 12).  Between samples everything is integrated by the trapezoid
-rule.  Contact is judged by the mean of the external torque over a WINDOW, from r / K + integral of
-r: velocities enter by the difference of two, with less noise than behind a filter as fast.  What
-it is wrong by: noise, measured on the run by what changes within the window, the model's own
-error, as the band of its predictions has it at this state, and the friction of a joint that hardly
-moves, which may be anything up to its level.  Contact is what exceeds all of them more seldom by
-chance than so often per hour; beyond the motion of the training nothing is claimed.
+rule.  Contact is judged by the mean of the external torque over MEAN_WINDOW, from r / K +
+integral of r: velocities enter by the difference of two, with less noise than behind a filter as
+fast.  What it is wrong by: noise, measured on the run by what changes within the window, the
+model's own error, as the band of its predictions has it at this state, and the friction of a joint
+that hardly moves, which may be anything up to its level.  Contact is what exceeds all of them more
+seldom by chance than so often per hour; beyond the motion of the training nothing is claimed.
 """
 
 from collections import deque
@@ -22,19 +22,18 @@ from typing import Any
 
 import numpy as np
 
-from .noise import Noise
-from ..dynamics.friction import friction_column, LAWS, presliding_step, STEP
+from .noise import drop_before, Noise
+from .observed_friction import ObservedFriction, terms_of_joints
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.pinocchio_model import momentum_terms
-from ..dynamics.regressor import nominal_torques
 from ..dynamics.robot_model import RobotModel
 from ..errors import ConfigError
 from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.prediction import alarm_ratios, Band, TWO_SIGMA
 
-GAP = 0.1  # [s] between samples after which the observer begins anew
+OBSERVER_GAP = 0.1  # [s] between samples after which the observer begins anew
 SETTLING = 5.0  # time constants until a new observer may speak of contact
-WINDOW = 0.04  # [s] whose mean torque is judged: with LASTS a push is to be seen within 50 ms
+MEAN_WINDOW = 0.04  # [s] whose mean torque is judged: with LASTS a push is to be seen within 50 ms
 LASTS = 0.005  # [s] for which it lasts: a single sample may be wrong
 NINE_OF_TEN = 1.28  # standard deviations, of one side
 
@@ -55,9 +54,8 @@ def observer_of(
             'external torques are of serial arms', found=f'a model of {model.method!r}'
         )
     band = model.statistics.get('prediction_band') or {}
-    lacking = [
-        joint for joint in robot.joint_names if 'peak' not in band.get('joints', {}).get(joint, {})
-    ]
+    joints = band.get('joints', {})
+    lacking = [name for name in robot.joint_names if 'peak' not in joints.get(name, {})]
     if lacking:
         raise ConfigError(
             'the model does not know how well it predicts',
@@ -81,7 +79,8 @@ class External:
     External torques at N instants.
 
     torque : (N, n) what the surroundings do to the joints [N m], [N] of sliders
-    mean : (N, n) of it over the last WINDOW; standard_deviation, mean_deviation : (N, n) of both
+    mean : (N, n) of it over the last MEAN_WINDOW
+    standard_deviation, mean_deviation : (N, n) of both
     limit : (N, n) size of the mean up to which errors explain it
     contact : (N, n) whether it is more; unknown : (N, n) whether it would be, but the motion is
         beyond the validity range
@@ -106,9 +105,11 @@ class External:
         Infinite where samples are too far apart.
         """
         # At the least that share of the window is of the push, when the second sample tells.
-        share = min(1.0, (within - period - max(LASTS, period)) / max(WINDOW, period))
+        share = min(1.0, (within - period - max(LASTS, period)) / max(MEAN_WINDOW, period))
         needed = self.limit + NINE_OF_TEN * self.mean_deviation
-        return needed / share if share > 0.0 else np.full_like(needed, np.inf)
+        if share <= 0.0:
+            return np.full_like(needed, np.inf)
+        return needed / share
 
 
 class MomentumObserver:
@@ -134,51 +135,32 @@ class MomentumObserver:
         bandwidth: float = 50.0,
         false_alarms: float = 1.0,
     ):
-        joints, count = list(robot.joint_names), len(robot)
-        terms = [
-            (joints.index(p.owner), p, float(x))
-            for p, x in zip(parameters, values)
-            if p.law and p.owner in joints
-        ]
-        strange = [p.owner for p in parameters[10 * count :] if p.owner not in joints]
-        if strange:
-            raise ConfigError(
-                'external torques of coupled drives are not supported', found=sorted(set(strange))
-            )
+        count, (entry, ranges) = len(robot), band
+        terms = terms_of_joints(robot, parameters, values)
         armature = np.zeros(count)
-        for j, p, x in terms:
-            armature[j] += x * LAWS[p.law].inertial
-        self._robot, (entry, ranges) = robot, band
-        # An acceleration on the run is mostly noise: it widens the band and bounds nothing.
-        self._band = Band(
-            entry,
-            joints,
-            {joint: {k: r for k, r in own.items() if k != 'a'} for joint, own in ranges.items()},
-        )
-        self._terms = momentum_terms(
-            robot, np.asarray(values)[: 10 * count].reshape(count, 10), armature
-        )
-        self._presliding = [term for term in terms if LAWS[term[1].law].memory]
-        self._friction = [
-            term for term in terms if not (LAWS[term[1].law].memory or LAWS[term[1].law].inertial)
-        ]
-        self._loaded = any(LAWS[p.law].loaded for _, p, _ in self._friction)
-        self._bandwidth = bandwidth
-        self._ratios = alarm_ratios(entry, joints, false_alarms)
+        for term in terms:
+            armature[term.joint] += term.value * term.law.inertial
+        bodies = np.asarray(values)[: 10 * count].reshape(count, 10)
+        self._robot, self._bandwidth = robot, bandwidth
+        self._terms = momentum_terms(robot, bodies, armature)
+        self._friction = ObservedFriction(robot, terms)
+        self._band = Band(entry, robot.joint_names, _without_acceleration(ranges))
+        self._ratios = alarm_ratios(entry, robot.joint_names, false_alarms)
         # Means over a window have about one independent value in it.
-        self._sigmas = np.sqrt(2.0 * np.log(3600.0 / WINDOW * count / false_alarms))
+        self._sigmas = np.sqrt(2.0 * np.log(3600.0 / MEAN_WINDOW * count / false_alarms))
         self.restart()
 
     def restart(self) -> None:
         """Begin anew: the next sample has none before it."""
         count = len(self._robot)
         self._time, self._began = -np.inf, 0.0
-        self._residual, self._z = np.zeros(count), np.zeros(len(self._presliding))
-        self._before: tuple[np.ndarray, ...] = ()
+        self._residual = np.zeros(count)
+        self._before: tuple[np.ndarray, ...] = ()  # momentum and force of the newest sample
         self._noise = Noise(count, 1.0 / self._bandwidth, self._bandwidth)
-        self._sum, self._sums = np.zeros((2, count)), deque[tuple[float, np.ndarray]]()
-        self._mean_noise = Noise(count, WINDOW)
-        self._smooth: np.ndarray | None = None
+        self._integrals = np.zeros((2, count))  # of the residual and of dry friction
+        self._impulses = deque[tuple[float, np.ndarray]]()  # within the window
+        self._mean_noise = Noise(count, MEAN_WINDOW)
+        self._smooth = np.zeros(count)  # velocity behind a filter as fast as the residual
         self._since = np.full(count, np.inf)
 
     def add(self, t: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> External:
@@ -189,40 +171,43 @@ class MomentumObserver:
             torques on the link side [rad, rad/s, N m]
         After a gap in time the observer begins anew.
         """
-        friction, dry = self._friction_of(q, v)
+        steps = np.diff(t, prepend=self._time)
+        begins = ~((0.0 < steps) & (steps <= OBSERVER_GAP))
+        friction, dry = self._friction.along(q, v, begins)
         torque, noise, a, mean, doubt, mean_noise = np.zeros((6, *np.shape(q)))
         settled = np.zeros(len(t), dtype=bool)
         for k, now in enumerate(t):
-            step = now - self._time
-            if not 0.0 < step <= GAP:
+            if begins[k]:
                 self.restart()
-                self._began, step = now, 0.0
-            torque[k], a[k] = self._step(now, step, q[k], v[k], tau[k] - friction[k])
+                self._begin(now, q[k], v[k], tau[k] - friction[k])
+            else:
+                a[k] = self._step(now, steps[k], q[k], v[k], tau[k] - friction[k])
+                self._integrals[1] += steps[k] * dry[k]
+            torque[k] = self._residual
             noise[k] = self._noise.add(now, torque[k])
-            mean[k], doubt[k] = self._mean(now, step, dry[k])
+            mean[k], doubt[k] = self._mean(now)
             mean_noise[k] = self._mean_noise.add(now, mean[k])
             settled[k] = now - self._began > SETTLING / self._bandwidth
-        joints = self._robot.joint_names
-        seen = {
-            joint: {'q': q[:, j], 'v': v[:, j], 'a': a[:, j]} for j, joint in enumerate(joints)
-        }
-        half, away = self._band.at(seen)
+        half, outside = self._band.at(self._motion(q, v, a))
         limit = np.hypot(self._ratios * half, self._sigmas * mean_noise) + doubt
         beyond = self._lasting(t, settled[:, None] & (np.abs(mean) > limit))
-        deviation, mean_deviation = (
-            np.sqrt((half / TWO_SIGMA) ** 2 + x**2 + unsure**2 / 3.0)
-            for x, unsure in ((noise, dry), (mean_noise, doubt))
-        )
         return External(
             torque,
-            deviation,
+            _combined(half, noise, dry),
             mean,
-            mean_deviation,
+            _combined(half, mean_noise, doubt),
             limit,
-            beyond & (away == 0.0),
-            beyond & (away > 0.0),
-            away,
+            beyond & (outside == 0.0),
+            beyond & (outside > 0.0),
+            outside,
         )
+
+    def _motion(self, q, v, a):
+        """Return {joint: {quantity: (N,)}} of positions, velocities and accelerations (N, n)."""
+        return {
+            joint: {'q': q[:, j], 'v': v[:, j], 'a': a[:, j]}
+            for j, joint in enumerate(self._robot.joint_names)
+        }
 
     def _lasting(self, t, beyond):
         """Return what of ``beyond`` (N, n) has been so for LASTS, of two samples at least."""
@@ -232,66 +217,56 @@ class MomentumObserver:
             self._since = np.where(beyond[k], np.minimum(self._since, now), np.inf)
         return out
 
-    def _step(self, now, step, q, v, tau):
-        """Return the residual (n,) and the acceleration (n,) after one more sample."""
-        K = self._bandwidth
-        mass, force = self._terms(q, v)
-        momentum, force = mass @ v, force + tau
-        self._smooth = v if self._smooth is None else self._smooth
-        a = K * (v - self._smooth)
-        self._smooth = self._smooth + min(K * step, 1.0) * (v - self._smooth)
-        if step:
-            momentum_before, force_before = self._before
-            half, before = 0.5 * K * step, self._residual
-            self._residual = (
-                (1.0 - half) * self._residual
-                + K * (momentum - momentum_before)
-                - half * (force + force_before)
-            ) / (1.0 + half)
-            self._sum[0] += 0.5 * step * (before + self._residual)
-        self._time, self._before = now, (momentum, force)
-        return self._residual, a
+    def _begin(self, now, q, v, tau):
+        """Take the first sample."""
+        self._time, self._began, self._smooth = now, now, v
+        self._before = self._momentum(q, v, tau)
 
-    def _mean(self, now, step, dry):
+    def _momentum(self, q, v, tau):
+        """Return the momentum (n,) and the force (n,) that changes it."""
+        mass, force = self._terms(q, v)
+        return mass @ v, force + tau
+
+    def _step(self, now, step, q, v, tau):
+        """Bring the residual (n,) to one more sample; return the acceleration (n,)."""
+        K = self._bandwidth
+        acceleration = K * (v - self._smooth)
+        self._smooth = self._smooth + min(K * step, 1.0) * (v - self._smooth)
+        momentum, force = self._momentum(q, v, tau)
+        momentum_before, force_before = self._before
+        half, before = 0.5 * K * step, self._residual
+        self._residual = (
+            (1.0 - half) * before
+            + K * (momentum - momentum_before)
+            - half * (force + force_before)
+        ) / (1.0 + half)
+        self._integrals[0] += 0.5 * step * (before + self._residual)
+        self._time, self._before = now, (momentum, force)
+        return acceleration
+
+    def _mean(self, now):
         """
-        Return the means of torque and dry friction (n,) over the WINDOW that ends now.
+        Return the means of torque and dry friction (n,) over the window that ends now.
 
         What the residual r follows has the integral r / K + integral of r: velocities enter by
         their difference over the window, which is less noise than the residual has.
         """
-        self._sum[1] += step * dry
-        impulse = self._sum + [self._residual / self._bandwidth, np.zeros_like(dry)]
-        self._sums.append((now, impulse))
-        while len(self._sums) > 2 and self._sums[1][0] <= now - WINDOW:
-            self._sums.popleft()
-        return (impulse - self._sums[0][1]) / max(now - self._sums[0][0], WINDOW)
+        impulse = self._integrals.copy()
+        impulse[0] += self._residual / self._bandwidth
+        self._impulses.append((now, impulse))
+        drop_before(self._impulses, now - MEAN_WINDOW)
+        began, before = self._impulses[0]
+        return (impulse - before) / max(now - began, MEAN_WINDOW)
 
-    def _friction_of(self, q, v):
-        """Return the friction (N, n) [N m] and what of it is unknown near rest (N, n)."""
-        friction, unknown = np.zeros(np.shape(q)), np.zeros(np.shape(q))
-        still = np.zeros(np.shape(q))
-        load = nominal_torques(self._robot, q, v, still) if self._loaded else still
-        for j, parameter, value in self._friction:
-            column = friction_column(parameter, q[:, j], v[:, j], still[:, j], load[:, j])
-            friction[:, j] += value * column
-            if LAWS[parameter.law].dry:  # at rest: anything
-                level = np.abs(load[:, j]) if LAWS[parameter.law].loaded else 1.0
-                unknown[:, j] += abs(value) * (level - np.minimum(np.abs(column), level))
-        if self._presliding:
-            joints = [j for j, _, _ in self._presliding]
-            scale = np.array([value for _, _, value in self._presliding])
-            distance = np.array([p.nonlinear for _, p, _ in self._presliding])
-            steps = np.diff(q[:, joints], axis=0, prepend=self._last(q)[joints][None])
-            for k, (step, speed) in enumerate(zip(steps, v[:, joints])):
-                self._z = presliding_step(self._z, step, speed, distance)
-                friction[k, joints] += scale * self._z
-                # Where the joint rests, how it came to rest no longer tells the friction.
-                rest, z = np.maximum(0.0, 1.0 - np.abs(speed) / STEP), np.abs(self._z)
-                unknown[k, joints] += np.abs(scale) * (1.0 - z + 2.0 * rest * z)
-        self._place = np.array(q[-1]) if len(q) else self._last(q)
-        return friction, unknown
 
-    def _last(self, q):
-        """Return the positions (n,) before those of q (N, n), the first ones where none were."""
-        known = np.isfinite(self._time)
-        return self._place if known else np.array(q[0])
+def _without_acceleration(ranges):
+    """Return ranges without those of accelerations: on the run they are mostly noise."""
+    return {
+        owner: {quantity: ends for quantity, ends in of_owner.items() if quantity != 'a'}
+        for owner, of_owner in ranges.items()
+    }
+
+
+def _combined(half, noise, unsure):
+    """Return standard deviations (N, n) by half a band, noise, and up to ``unsure`` more."""
+    return np.sqrt((half / TWO_SIGMA) ** 2 + noise**2 + unsure**2 / 3.0)

@@ -9,6 +9,12 @@ BEFORE = 0.05  # [s] ago, up to when noise is taken: what begins only now may be
 WILD = 9.0  # times the variance of noise: more within a lag is no noise
 
 
+def drop_before(samples: deque[tuple[float, np.ndarray]], time: float) -> None:
+    """Drop the ``samples`` (time, value) that another one at or before a ``time`` follows."""
+    while len(samples) > 1 and samples[1][0] <= time:
+        samples.popleft()
+
+
 class Noise:
     """
     Standard deviation of the noise of n signals, by what changes within a lag.
@@ -33,23 +39,25 @@ class Noise:
             self._began = time
         self._average(time, value)
         self._variances.append((time, self._variance))
-        early = time - self._began < MEMORY
-        while len(self._variances) > 1 and (early or self._variances[1][0] <= time - BEFORE):
-            self._variances.popleft()
+        begins = time - BEFORE
+        if time - self._began < MEMORY:
+            begins = time
+        drop_before(self._variances, begins)
         return np.sqrt(self._variances[0][1])
 
     def _average(self, time, value):
         """Take the change within a lag into the mean."""
-        step = time - self._recent[-1][0] if self._recent else 0.0
         self._recent.append((time, value))
-        while len(self._recent) > 2 and self._recent[1][0] <= time - self._lag:
-            self._recent.popleft()
-        passed = time - self._recent[0][0]
+        if len(self._recent) == 1:
+            return
+        step = time - self._recent[-2][0]
+        drop_before(self._recent, time - self._lag)
+        before, value_before = self._recent[0]
+        passed = time - before
         if not step or passed < 0.5 * self._lag:
             return
-        square = (value - self._recent[0][1]) ** 2 / (
-            2.0 * (1.0 - np.exp(-self._bandwidth * passed))
-        )
+        independent = 1.0 - np.exp(-self._bandwidth * passed)
+        square = (value - value_before) ** 2 / (2.0 * independent)
         age = time - self._began
         if age > MEMORY:
             square = np.minimum(square, WILD * self._variance)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .growing_factor import GrowingFactor
+from .growing_factor import GrowingFactor, with_torques
 from ..dynamics.inertial_parameters import Parameter
 from ..errors import ConfigError, EstimationError, RecordingError
 from ..estimation.base_parameters import with_known
@@ -41,15 +41,15 @@ from ..measurement.summary import Summary
 from ..methods import DEFAULT_METHOD, METHODS, methods_of
 from ..methods.capabilities import Live
 
-WARM_UP = 8.0  # [s] of motion by which the signals are examined
-LONGEST = 30.0  # [s] that are kept
+EXAMINED_FIRST = 8.0  # [s] of motion by which the signals are examined
+KEPT_SECONDS = 30.0  # [s] that are kept
 EXAMINE = 4.0  # [s] from one examination to the next, ...
 SELDOM = 16.0  # [s] ... later a quarter of what was learnt, at most this
 HIGHER = 1.2  # times the cutoff: what was filtered before is lost
 LAG = 2.0  # [s] behind the newest sample: the filter is as long as a recording's
 FORGETTING = 0.95  # factor on the residuals' statistics per second
 GROWN = 1.5  # times the data by which an estimate is another one: its residuals begin anew
-ENOUGH = 2.5  # [s] of residuals that show their correlation
+CORRELATION_SECONDS = 2.5  # [s] of residuals that show their correlation
 CHOICE = 1.5  # times the data with which the model is chosen again
 ACCUMULATED = ('ordinary', 'weighted', 'ridge')  # estimators that need no second look at the data
 
@@ -103,23 +103,27 @@ class OnlineIdentification:
             )
         self._urdf, self._method, self._options = urdf, kind, options
         self.commands = command_topics(options)
-        self._kept: dict[str, list[Channel]] = {}
+        self._recent_parts: dict[str, list[Channel]] = {}
         self._examined, self._forget = -np.inf, forget
         self._live: Any = None
         self._predicting: tuple[Any, tuple[Parameter, ...], np.ndarray] | None = None
         self._chosen: tuple[Choice, float] | None = None
         self.summary = Summary()
-        self.waiting = f'the first {WARM_UP:.0f} s of motion'
+        self.waiting = f'the first {EXAMINED_FIRST:.0f} s of motion'
 
     @property
     def gaps(self) -> int:
         """Return how often the stream broke and was begun anew."""
-        return self._live.gaps if self._live else 0
+        if self._live is None:
+            return 0
+        return self._live.gaps
 
     def add(self, channel: Channel) -> None:
         """Take a ``channel`` of new samples; RecordingError for those that cannot be used."""
-        self._kept.setdefault(channel.topic, []).append(channel)
-        for topic in self._live.topics if self._live else ():  # with or without the slash
+        self._recent_parts.setdefault(channel.topic, []).append(channel)
+        if self._live is None:
+            return
+        for topic in self._live.topics:  # with or without the slash
             if topic.lstrip('/') == channel.topic.lstrip('/'):
                 self._live.add(replace(channel, topic=topic))
 
@@ -141,12 +145,9 @@ class OnlineIdentification:
                 return None
 
     def _examine(self):
-        """Examine what was kept as a recording; begin when it is one, or of higher bandwidth."""
-        newest = max((parts[-1].stamp_ns[-1] for parts in self._kept.values()), default=0) * 1e-9
-        pause = 0.0 if self._live is None else examined_after(self._learnt)
-        if newest < self._examined + pause:
+        """Examine what came of late as a recording; begin when it is one, or of more bandwidth."""
+        if not self._is_time_to_examine():
             return
-        self._examined = newest
         recording = self._recent()
         if recording is None or (self._live is not None and self._options.cutoff):
             return
@@ -160,20 +161,31 @@ class OnlineIdentification:
         if self._live is None or observation.summary.cutoff > HIGHER * self.summary.cutoff:
             self._begin(recording, robot, observation.summary)
 
+    def _is_time_to_examine(self):
+        """Return whether the last examination is long enough ago; if so this is one."""
+        newest = max((parts[-1].stamp_ns[-1] for parts in self._recent_parts.values()), default=0)
+        due = self._examined
+        if self._live is not None:
+            due += examined_after(self._learnt)
+        if newest * 1e-9 < due:
+            return False
+        self._examined = newest * 1e-9
+        return True
+
     def _recent(self):
-        """Return the last LONGEST seconds as a Recording, and keep no more; None below WARM_UP."""
-        channels = {
-            topic: without_incomplete(c) if c.type == JOINT_STATE else c
-            for topic, c in ((topic, joined(parts)) for topic, parts in self._kept.items())
-        }
-        if not channels:
+        """Return the last KEPT_SECONDS as a Recording, and keep no more; None of too few."""
+        if not self._recent_parts:
             return None
+        channels = {topic: _usable(parts) for topic, parts in self._recent_parts.items()}
         recording = Recording(channels, self._urdf)
-        span = (max(c.stamp_ns.max() for c in channels.values()) - recording.origin_ns()) * 1e-9
-        if span > LONGEST:
-            recording = recording.window(span - LONGEST)
-        self._kept = {topic: [c] for topic, c in recording.channels.items() if len(c)}
-        return recording if span >= WARM_UP else None
+        newest = max(channel.stamp_ns.max() for channel in channels.values())
+        span = (newest - recording.origin_ns()) * 1e-9
+        if span > KEPT_SECONDS:
+            recording = recording.window(span - KEPT_SECONDS)
+        self._recent_parts = {topic: [c] for topic, c in recording.channels.items() if len(c)}
+        if span < EXAMINED_FIRST:
+            return None
+        return recording
 
     def _begin(self, recording, robot, summary):
         """Learn from a Recording, filtered as its summary says, and from what comes after it."""
@@ -185,7 +197,8 @@ class OnlineIdentification:
         data = Dataset(self._method, (robot,), (), fixed)
         columns = with_known(self._method.parameters(robot, fixed), fixed.given)
         live = self._method.source(robot, fixed, LAG, summary)
-        for channel in [_channel(recording.channels, topic) for topic in live.topics]:
+        channels = [_channel(recording.channels, topic) for topic in live.topics]
+        for channel in channels:
             live.add(channel)
         self._data, self._live = data, live
         self._factors = GrowingFactor(
@@ -211,26 +224,26 @@ class OnlineIdentification:
 
     def _compare(self, state, period, robot, parameters, values):
         """Add the residuals of a state's samples under the estimate before them."""
-        if self._factors.seconds > GROWN * max(self._since, ENOUGH):
+        if self._factors.seconds > GROWN * max(self._since, CORRELATION_SECONDS):
             self._former, self._residuals = self._residuals, Residuals()
             self._since = self._factors.seconds
         self._residuals.fade(FORGETTING ** (len(state.t) * period))
         for block in self._method.regress(state, robot, parameters):
-            received = np.flatnonzero(
-                np.all([np.isfinite(g.y) & np.isfinite(g.y_raw) for g in block.groups], axis=0)
-            )
-            if received.size:
-                block = block.rows(received)
+            measured = with_torques(block)
+            if measured.size:
+                block = block.rows(measured)
                 self._residuals.add(block, block.predicted(values))
 
     def _recent_residuals(self):
         """Return the Residuals under recent estimates, those before while they are too few."""
         period = self.summary.decimate / self.summary.rate
-        few = self._residuals.filtered.samples * period < ENOUGH
-        return self._former if few and self._former.filtered.samples else self._residuals
+        few = self._residuals.filtered.samples * period < CORRELATION_SECONDS
+        if few and self._former.filtered.samples:
+            return self._former
+        return self._residuals
 
     def _estimate(self):
-        solution, fit_ = self._solution(), self._recent_residuals().filtered
+        solution, recent = self._solution(), self._recent_residuals().filtered
         base, free = solution.problem.base, solution.free
         self._predicting = solution.data.robot, base.parameters, solution.values
         self.waiting = ''
@@ -240,7 +253,7 @@ class OnlineIdentification:
             solution.data.robot.gravity_base,
             self._factors.seconds,
             free.condition_number,
-            fit_.summary()['relative_percent'] if fit_.samples else None,
+            recent.relative_percent,
         )
 
     def _solution(self) -> Solution:
@@ -255,6 +268,14 @@ class OnlineIdentification:
             replace(choice, model_columns=model_columns),
             lambda *_: self._recent_residuals(),
         )
+
+
+def _usable(parts):
+    """Return Channels of a topic as one, of joint states without messages that lack something."""
+    channel = joined(parts)
+    if channel.type != JOINT_STATE:
+        return channel
+    return without_incomplete(channel)
 
 
 def examined_after(seconds: float) -> float:

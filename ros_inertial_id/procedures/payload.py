@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy import fft
 
+from ..checks.admission import usable
 from ..dynamics.description import HEAVIEST
 from ..dynamics.inertial_parameters import about_center, about_origin, bodies, SCALES, ten_of_body
 from ..dynamics.regressor import RegressorBlock, RowGroup
@@ -27,7 +28,7 @@ from ..dynamics.robot_model import link_placements
 from ..errors import EstimationError, RecordingError, RobotModelError
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.consistency import consistent, ConsistentEstimate
-from ..estimation.estimators import finish, Problem, solve, weighted
+from ..estimation.estimators import Estimate, finish, Problem, solve, weighted
 from ..estimation.r_factors import GroupFactor, one_thread, RFactors, triangle
 from ..estimation.residuals import residuals_of
 from ..identification.identified_model import IdentifiedModel
@@ -36,9 +37,11 @@ from ..identification.prepare.mounting import check_robot, structural_base
 from ..identification.settings import prediction_options
 from ..measurement.recording import nothing_left, Recording
 from ..measurement.sampling import interpolate
+from ..methods import METHODS
 
 SIZE = 0.3  # m: a load is sought within about this of its link's frame
 DENSITY = 300.0  # kg/m^3, of the load before any data
+PARTS = {'mass': slice(0, 1), 'center_of_mass': slice(1, 4), 'inertia': slice(4, 13)}
 OTHER_MOTION = 0.2  # of the bare arm's torque: more differs between motions that are not one
 
 
@@ -125,39 +128,32 @@ def identify_payload(
     link : that carries it, the last one by default; frame : link of the URDF in whose frame the
         centre and inertia are given, the carrying link by default
     RobotModelError for another robot, link or frame; EstimationError for a model file whose base
-    parameters are of another version; RecordingError where the motions differ.
+    parameters are of another version; RecordingError where the motions differ, or where checks
+    refuse all recordings, with the load or without: see ``admission``.
     """
-    options = prediction_options(model)
-    data = read_dataset([*recordings, *empty], options, model.method, model.robot['urdf'])
-    for robot in data.robots:
-        check_robot(model, robot)
     links = bodies(model.parameters)
     link = link or list(links)[-1]
     if link not in links:
         raise RobotModelError(
             f'{link!r} carries nothing', exists=tuple(links), expected='a moving link of the model'
         )
-    frame, placement = frame or link, _placement(data.robot, link, frame or link)
+    options, urdf = prediction_options(model), model.robot['urdf']
+    loaded, bare = (
+        usable(some, options, method=model.method, urdf=urdf, model=model)
+        for some in (recordings, empty)
+    )
+    data = read_dataset([*loaded, *bare], options, model.method, urdf)
+    for robot in data.robots:
+        check_robot(model, robot)
+    frame = frame or link
+    placement = _placement(data.robot, link, frame)
     with one_thread():
-        base = structural_base(
-            data.method,
-            [
-                data.method.build(model.robot['urdf'], options, np.array(g))
-                for g in model.mounting['gravity_base']
-            ],
-            model.parameters,
-        )
-        if base.names() != [entry['name'] for entry in model.base]:
-            raise EstimationError(
-                'the base parameters of the model file are of another version',
-                do='identify the bare arm again',
-            )
+        base = _base_of(model, options)
         columns = np.concatenate([links[link] + np.arange(10), base.independent])
-        if empty:
+        if bare:
             parts = [list(_left_over(part, model, columns)) for part in data.each()]
-            rows = _difference(
-                parts[: len(recordings)], parts[len(recordings) :], base.reduce(model.values)
-            )
+            with_load, without = parts[: len(loaded)], parts[len(loaded) :]
+            rows = _difference(with_load, without, base.reduce(model.values))
             load, relative = _solved(lambda: [rows], link, np.zeros((0, 0)))
         else:
             turn, variances, _ = np.linalg.svd(model.covariance, hermitian=True)
@@ -167,13 +163,30 @@ def identify_payload(
     return _described((link, frame), placement, load, relative)
 
 
-def _placement(robot, link, frame):
+def _base_of(model: IdentifiedModel, options: Any) -> BaseParameters:
+    """Return the base parameters of a ``model``; EstimationError where its file has others."""
+    method, urdf = METHODS[model.method], model.robot['urdf']
+    mountings = model.mounting['gravity_base']
+    robots = [method.build(urdf, options, np.array(gravity)) for gravity in mountings]
+    base = structural_base(method, robots, model.parameters)
+    if base.names() != [entry['name'] for entry in model.base]:
+        raise EstimationError(
+            'the base parameters of the model file are of another version',
+            do='identify the bare arm again',
+        )
+    return base
+
+
+def _placement(robot: Any, link: str, frame: str) -> np.ndarray:
     """Return the (4, 4) placement of a frame in the joint frame of the body of ``link``."""
-    places = link_placements(robot)
-    if frame not in places or places[frame][0] != places[link][0]:
-        fixed = [name for name, (body, _) in places.items() if body == places[link][0]]
-        raise RobotModelError(f'frame {frame!r} is not fixed to {link}', exists=fixed)
-    return np.eye(4) if frame == link else places[frame][1]
+    placements = link_placements(robot)
+    body, _ = placements[link]
+    fixed = {name: where for name, (owner, where) in placements.items() if owner == body}
+    if frame not in fixed:
+        raise RobotModelError(f'frame {frame!r} is not fixed to {link}', exists=list(fixed))
+    if frame == link:
+        return np.eye(4)
+    return fixed[frame]
 
 
 def _left_over(
@@ -198,88 +211,117 @@ def _left_over(
         yield RegressorBlock(block.t, block.segment, tuple(groups))
 
 
-def _series(blocks, beta):
-    """Return times (N,) and rows (N, joints, 12): load, what is over, torque of ``beta``."""
-    if not blocks:
-        raise nothing_left()
-    return np.concatenate([block.t for block in blocks]), np.concatenate(
-        [
-            np.stack(
-                [np.column_stack([g.W[:, :10], g.y, g.W[:, 10:] @ beta]) for g in block.groups],
-                axis=1,
-            )
-            for block in blocks
-        ]
-    )
+@dataclass(frozen=True)
+class _Series:
+    """
+    A motion as one recording has it.
+
+    t : (N,) [s]; rows : (N, joints, 12) ten columns of the load, what the model of the bare arm
+    leaves over, and the torque of that model
+    """
+
+    t: np.ndarray
+    rows: np.ndarray
+
+    @classmethod
+    def of(cls, blocks: Sequence[RegressorBlock], beta: np.ndarray) -> '_Series':
+        """Return the _Series of ``blocks`` about the load and base parameters ``beta`` (b,)."""
+        if not blocks:
+            raise nothing_left()
+        rows = [np.stack([_columns(group, beta) for group in b.groups], axis=1) for b in blocks]
+        return cls(np.concatenate([block.t for block in blocks]), np.concatenate(rows))
+
+    @property
+    def torque(self) -> np.ndarray:
+        """Return what the bare arm takes (N, joints) [N m, N]."""
+        return self.rows[..., -1]
+
+    def at(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows at times ``t`` (M,), NaN where there are none, and where there are."""
+        first, last = self.t[[0, -1]]
+        flat = self.rows.reshape(len(self.t), -1)
+        rows = interpolate(self.t, flat, np.clip(t, first, last))
+        rows = rows.reshape(len(t), *self.rows.shape[1:])
+        steps = np.diff(self.t)
+        in_gap = steps[np.searchsorted(self.t[1:-1], t)] > 1.5 * np.median(steps)
+        there = (t >= first) & (t <= last) & ~in_gap
+        rows[~there] = np.nan
+        return rows, there
 
 
-def _difference(loaded, empty, beta):
-    """Return one block, ``loaded`` less ``empty`` ones in the mean; ``beta`` : see _series."""
-    series = [_series(blocks, beta) for blocks in (*loaded, *empty)]
-    t, first = series[0]
-    torque, means = first[..., -1] - first[..., -1].mean(0), []
-    for number, (s, rows) in enumerate(series, 1):
-        at = t + _lag(t, first[..., -1], s, rows[..., -1])
-        moved = interpolate(s, rows.reshape(len(s), -1), np.clip(at, *s[[0, -1]])).reshape(
-            first.shape
+def _columns(group: RowGroup, beta: np.ndarray) -> np.ndarray:
+    """Return the rows (B, 12) of a joint, see _Series."""
+    return np.column_stack([group.W[:, :10], group.y, group.W[:, 10:] @ beta])
+
+
+def _difference(
+    loaded: Sequence[Sequence[RegressorBlock]],
+    empty: Sequence[Sequence[RegressorBlock]],
+    beta: np.ndarray,
+) -> RegressorBlock:
+    """Return one block, ``loaded`` less ``empty`` ones in the mean; ``beta`` : see _Series."""
+    series = [_Series.of(blocks, beta) for blocks in (*loaded, *empty)]
+    first = series[0]
+    rows = []
+    for number, each in enumerate(series, 1):
+        rows.append(_aligned(each, first, f'recording {number} of {len(series)}'))
+    mean = np.mean(rows[: len(loaded)], axis=0)
+    difference = mean - np.mean(rows[len(loaded) :], axis=0)
+    both = np.isfinite(difference).all((1, 2))
+    groups = []
+    for k, group in enumerate(loaded[0][0].groups):
+        W, y = mean[both, k, :10], difference[both, k, 10]
+        groups.append(RowGroup(group.name, group.unit, np.arange(10), W, y, y))
+    return RegressorBlock(first.t[both], 0, tuple(groups))
+
+
+def _aligned(series: _Series, first: _Series, name: str) -> np.ndarray:
+    """
+    Return the rows (N, joints, 12) of a ``series`` at the times of the ``first`` of its motion.
+
+    RecordingError calls it ``name`` where it is of another motion.
+    """
+    rows, there = series.at(first.t + _lag(first, series))
+    torque = first.torque - first.torque.mean(0)
+    away = (rows - first.rows)[there, :, -1]
+    other = np.linalg.norm(away) > OTHER_MOTION * np.linalg.norm(torque[there])
+    if other or not there.any():
+        raise RecordingError(
+            'recordings with and without the load are not of one motion',
+            found=f'other torques in {name}, loaded ones first',
+            do='play the same motion each time, or leave --empty out',
         )
-        there = (at >= s[0]) & (at <= s[-1]) & ~_in_gaps(s, at)
-        moved[~there] = np.nan
-        away = (moved - first)[there, :, -1]
-        if not there.any() or np.linalg.norm(away) > OTHER_MOTION * np.linalg.norm(torque[there]):
-            raise RecordingError(
-                'recordings with and without the load are not of one motion',
-                found=f'other torques in recording {number} of {len(series)}, loaded ones first',
-                do='play the same motion each time, or leave --empty out',
-            )
-        means.append(moved)
-    mean, less = (np.mean(own, axis=0) for own in (means[: len(loaded)], means[len(loaded) :]))
-    both = np.isfinite(mean - less).all((1, 2))
-    mean, left = mean[both], (mean - less)[both, :, 10]
-    return RegressorBlock(
-        t[both],
-        0,
-        tuple(
-            RowGroup(g.name, g.unit, np.arange(10), mean[:, k, :10], left[:, k], left[:, k])
-            for k, g in enumerate(loaded[0][0].groups)
-        ),
-    )
+    return rows
 
 
-def _in_gaps(s, at):
-    """Return where the times ``at`` (N,) are between two of s (M,) with one missing."""
-    steps = np.diff(s)
-    return steps[np.searchsorted(s[1:-1], at)] > 1.5 * np.median(steps)
-
-
-def _lag(t, x, s, z):
-    """Return what to add to times t of series x for those s of z, (N, k) of one motion."""
-    step = np.median(np.diff(t))
-    x, z = _standardised(t, x, step), _standardised(s, z, step)
+def _lag(first: _Series, series: _Series) -> float:
+    """Return what to add to times of the ``first`` for those of a ``series`` of one motion."""
+    step = float(np.median(np.diff(first.t)))
+    x, z = _standardized(first, step), _standardized(series, step)
     size = len(x) + len(z)
     spectrum_x, spectrum_z = (fft.rfft(np.nan_to_num(y), size, axis=0) for y in (x, z))
-    best = int(fft.irfft((spectrum_x.conj() * spectrum_z).sum(1), size).argmax())
-    if best >= len(z):
+    products = fft.irfft((spectrum_x.conj() * spectrum_z).sum(1), size)
+    best = int(products.argmax())
+    if best >= len(z):  # the products are those of a circle
         best -= size
     # Sums of products lean towards no shift, which leaves most of both: differences do not.
     before, least, after = (_mean_square_apart(x, z, best + k) for k in (-1, 0, 1))
     lowest = best + 0.5 * (before - after) / (before - 2.0 * least + after)  # of a parabola
-    return s[0] - t[0] + step * lowest
+    return float(series.t[0] - first.t[0] + step * lowest)
 
 
-def _standardised(t, x, step):
-    """Return series x (N, k) at t every ``step``, of mean 0 and deviation 1, NaN in gaps."""
-    at = np.arange(t[0], t[-1], step)
-    x = interpolate(t, x, at)
-    x[_in_gaps(t, at)] = np.nan
-    return (x - np.nanmean(x, axis=0)) / np.maximum(np.nanstd(x, axis=0), 1e-12)
+def _standardized(series: _Series, step: float) -> np.ndarray:
+    """Return torques (M, joints) every ``step`` [s], of mean 0 and deviation 1, NaN in gaps."""
+    rows, _ = series.at(np.arange(series.t[0], series.t[-1], step))
+    torque = rows[..., -1]
+    return (torque - np.nanmean(torque, axis=0)) / np.maximum(np.nanstd(torque, axis=0), 1e-12)
 
 
-def _mean_square_apart(x, z, shift):
+def _mean_square_apart(x: np.ndarray, z: np.ndarray, shift: int) -> float:
     """Return the mean square of x (N, k) less z (M, k), whose sample i + ``shift`` is i of x."""
     count = min(len(x) - max(0, -shift), len(z) - max(0, shift))
     x, z = x[max(0, -shift) :][:count], z[max(0, shift) :][:count]
-    return np.nanmean((x - z) ** 2)
+    return float(np.nanmean((x - z) ** 2))
 
 
 def _problem(factors, link, nominal, mass):
@@ -328,14 +370,18 @@ def _solved(
             found=f'{mass:.3f} +- {error:.3f} kg',
             do='check that the model is of the bare arm, and the effort units',
         )
-    unsure = estimate.bse[1:4] / (mass * SIZE)
-    radius = (mass / (4.0 / 3.0 * np.pi * DENSITY)) ** (1.0 / 3.0)
-    ball = about_origin(
-        mass, estimate.params[1:4] / mass / (1.0 + unsure**2), 0.4 * mass * radius**2 * np.eye(3)
-    )
-    load = consistent(_problem(problem.factors, link, ball, mass), estimate)
+    load = consistent(_problem(problem.factors, link, _ball(estimate), mass), estimate)
     residuals = residuals_of(rows(), np.append(load.values, held))
     return load, residuals.filtered.relative_percent or 0.0
+
+
+def _ball(estimate: Estimate) -> np.ndarray:
+    """Return the ten parameters of a ball of the mass of an ``estimate``, near its centre."""
+    mass, first_moments = estimate.params[0], estimate.params[1:4]
+    unsure = estimate.bse[1:4] / (mass * SIZE)
+    radius = (mass / (4.0 / 3.0 * np.pi * DENSITY)) ** (1.0 / 3.0)
+    center = first_moments / mass / (1.0 + unsure**2)
+    return about_origin(mass, center, 0.4 * mass * radius**2 * np.eye(3))
 
 
 def _apart(system, root):
@@ -348,10 +394,11 @@ def _apart(system, root):
     W, b, _ = system
     arm, R = len(root), np.zeros((12, 12))
     rows = np.vstack([np.column_stack([W[:, 10:] @ root, W[:, :10], b]), np.eye(arm, arm + 11)])
-    for own in (np.arange(4), np.arange(4, 10)):
-        last = np.append(np.delete(np.arange(10), own), own) + arm
-        whole = triangle(np.asfortranarray(rows[:, [*range(arm), *last, arm + 10]]))
-        R[np.ix_(own, np.append(own, 10))] = whole[-len(own) - 1 : -1, -len(own) - 1 :]
+    for part in (np.arange(4), np.arange(4, 10)):
+        last = np.append(np.delete(np.arange(10), part), part) + arm
+        all_rows = triangle(np.asfortranarray(rows[:, [*range(arm), *last, arm + 10]]))
+        size = len(part) + 1
+        R[np.ix_(part, np.append(part, 10))] = all_rows[-size:-1, -size:]
     return RFactors(10, {'load': GroupFactor('', np.arange(10), R)})
 
 
@@ -373,16 +420,16 @@ def _described(
 
     value = physical(pi)
     steps = 1e-6 * np.maximum(np.abs(pi), pi[0] * np.array(SCALES))
-    J = np.array(
-        [(physical(pi + d) - physical(pi - d)) / (2 * s) for d, s in zip(np.diag(steps), steps)]
-    ).T
-    error, before = (
-        np.sqrt(np.diag(J @ covariance @ J.T)) for covariance in (load.cov_params, load.prior)
-    )
-    shares = [
-        float(1.0 - (error[part] @ error[part]) / (before[part] @ before[part]))
-        for part in (slice(0, 1), slice(1, 4), slice(4, 13))
-    ]
+    slopes = []
+    for step, size in zip(np.diag(steps), steps):
+        slopes.append((physical(pi + step) - physical(pi - step)) / (2 * size))
+    J = np.array(slopes).T
+    error = np.sqrt(np.diag(J @ load.cov_params @ J.T))
+    before = np.sqrt(np.diag(J @ load.prior @ J.T))
+    from_data = {}
+    for name, part in PARTS.items():
+        remaining = (error[part] @ error[part]) / (before[part] @ before[part])
+        from_data[name] = float(1.0 - remaining)
     return Payload(
         *names,
         float(value[0]),
@@ -392,6 +439,6 @@ def _described(
         error[1:4],
         error[4:].reshape(3, 3),
         pi,
-        dict(zip(('mass', 'center_of_mass', 'inertia'), shares)),
+        from_data,
         relative,
     )

@@ -8,7 +8,7 @@ that are tried have columns, and base parameters under the mountings that occur)
 chosen from the merged factors.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 import hashlib
@@ -50,10 +50,8 @@ class Plan:
     @cached_property
     def key(self) -> str:
         """Return a hash of all that factors depend on beside the recording."""
-        own = {f.name for f in fields(METHODS[self.method].Options)}
-        held, asked = (
-            {k: v for k, v in asdict(o).items() if k in own} for o in (self.options, self.asked)
-        )
+        of_method = {f.name for f in fields(METHODS[self.method].Options)}
+        held, asked = _some_of(self.options, of_method), _some_of(self.asked, of_method)
         text = json.dumps([FORMAT, self.method, plain(held), self.urdf, plain(asked)])
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -73,6 +71,11 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Return what a model file remembers, so that its caches serve again."""
         return {'options': plain(asdict(self.options)), 'asked': plain(asdict(self.asked))}
+
+
+def _some_of(options: Any, names: Collection[str]) -> dict[str, Any]:
+    """Return {name: value} of the options of these ``names``."""
+    return {name: value for name, value in asdict(options).items() if name in names}
 
 
 def check_options(method: str, options: Any) -> None:
@@ -97,19 +100,23 @@ def plan_of(model: IdentifiedModel) -> Plan:
     """Return the Plan by which a ``model`` was identified, or that it stands for."""
     known = prediction_options(model)
     remembered: Mapping[str, Any] = model.provenance.get('plan', {})
-    own = {f.name for f in fields(known)}
     held, asked = (
-        replace(
-            known,
-            **{
-                k: tuple(v) if isinstance(v, list) else v
-                for k, v in remembered.get(name, {}).items()
-                if k in own
-            },
-        )
-        for name in ('options', 'asked')
+        _remembered(remembered, 'options', known),
+        _remembered(remembered, 'asked', known),
     )
     return Plan(model.method, held, model.robot['urdf'], asked)
+
+
+def _remembered(plan: Mapping[str, Any], name: str, known: Any) -> Any:
+    """Return options ``known`` with those that a ``plan`` remembers under a ``name``."""
+    names = {f.name for f in fields(known)}
+    remembered = {k: v for k, v in plan.get(name, {}).items() if k in names}
+    return replace(known, **with_tuples(remembered))
+
+
+def with_tuples(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return option ``values`` that were plain, lists among them as the tuples of options."""
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
 
 
 def model_columns(

@@ -11,9 +11,12 @@ import pytest
 from ros_inertial_id.errors import ConfigError, EstimationError
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
-from ros_inertial_id.procedures.drive_gains import identify_drive_gains, load_parameters
-
-EMPTY = np.zeros(10)
+from ros_inertial_id.procedures.drive_gains import (
+    identify_drive_gains,
+    KnownLoad,
+    load_parameters,
+    NO_LOAD,
+)
 
 
 def options():
@@ -32,10 +35,10 @@ def arm():
 
 def test_a_known_load_gives_gains_within_their_errors(arm):
     urdf, true = arm
-    load, z = load_parameters(MASS, CENTER, INERTIA), []
+    load, z = KnownLoad(load_parameters(MASS, CENTER, INERTIA)), []
     for seed in range(6):
         found = identify_drive_gains(
-            [(record(true, seed), EMPTY), (record(loaded(true), 100 + seed), load)],
+            [(record(true, seed), NO_LOAD), (record(loaded(true), 100 + seed), load)],
             options(),
             urdf=urdf,
         )
@@ -47,9 +50,10 @@ def test_a_known_load_gives_gains_within_their_errors(arm):
 
 def test_the_mass_of_a_load_will_do(arm):
     urdf, true = arm
-    mass = np.append(MASS, np.full(9, np.nan))
     found = identify_drive_gains(
-        [(record(true, 7), EMPTY), (record(loaded(true), 8), mass)], options(), urdf=urdf
+        [(record(true, 7), NO_LOAD), (record(loaded(true), 8), KnownLoad.of_mass(MASS))],
+        options(),
+        urdf=urdf,
     )
     value, error = (np.array(list(x.values())) for x in (found.gains, found.gain_errors))
     np.testing.assert_allclose(value, gains(), rtol=0.02)
@@ -61,7 +65,7 @@ def test_the_mass_of_a_load_will_do(arm):
 def test_one_gain_of_the_datasheet_gives_the_others(arm):
     urdf, true = arm
     found = identify_drive_gains(
-        [(record(true, 1), EMPTY)], options(), urdf=urdf, known={'joint2': 8.0}
+        [(record(true, 1), NO_LOAD)], options(), urdf=urdf, known={'joint2': 8.0}
     )
     assert found.gains['joint2'] == 8.0 and found.gain_errors['joint2'] == 0.0
     for k, joint in ((0, 'joint1'), (2, 'joint3')):
@@ -71,10 +75,10 @@ def test_one_gain_of_the_datasheet_gives_the_others(arm):
 
 def test_gains_turn_currents_into_the_torques_of_a_plain_identification(arm):
     urdf, true = arm
-    load = load_parameters(MASS, CENTER, INERTIA)
+    load = KnownLoad(load_parameters(MASS, CENTER, INERTIA))
     bare = record(true, 2)
     found = identify_drive_gains(
-        [(bare, EMPTY), (record(loaded(true), 3), load)], options(), urdf=urdf
+        [(bare, NO_LOAD), (record(loaded(true), 3), load)], options(), urdf=urdf
     )
     drive = replace(
         options(),
@@ -91,16 +95,16 @@ def test_without_load_and_gain_the_described_masses_fix_the_scale(arm):
     """The description is that of a lighter and heavier arm by turns; without one nothing is."""
     urdf, true = arm
     bare = record(true, 4)
-    found = identify_drive_gains([(bare, EMPTY)], options(), urdf=true)
+    found = identify_drive_gains([(bare, NO_LOAD)], options(), urdf=true)
     value, error = (np.array(list(x.values())) for x in (found.gains, found.gain_errors))
     np.testing.assert_allclose(value, gains(), rtol=0.02)
     assert found.described and (error > 0.1 * value).all()  # as sure as masses are described
     heavier = re.sub('mass value="(.*?)"', lambda m: f'mass value="{1.1 * float(m[1])}"', true)
-    other = identify_drive_gains([(bare, EMPTY)], options(), urdf=heavier)
+    other = identify_drive_gains([(bare, NO_LOAD)], options(), urdf=heavier)
     assert (np.array(list(other.gains.values())) > 1.04 * value).all()
     with pytest.raises(EstimationError, match='cannot be known.*ratios.*known load'):
         identify_drive_gains(
-            [(bare, EMPTY)],
+            [(bare, NO_LOAD)],
             options(),
             urdf=re.sub('<inertial>.*?</inertial>', '', true, flags=re.DOTALL),
         )
@@ -109,10 +113,10 @@ def test_without_load_and_gain_the_described_masses_fix_the_scale(arm):
 def test_a_load_that_was_not_there_is_refused(arm):
     """Two recordings of the bare arm: gains without end would explain that no load is felt."""
     urdf, true = arm
-    load = load_parameters(MASS, CENTER, INERTIA)
+    load = KnownLoad(load_parameters(MASS, CENTER, INERTIA))
     with pytest.raises(EstimationError, match='do not show the known load.*3 standard errors'):
         identify_drive_gains(
-            [(record(true, 4), EMPTY), (record(true, 5), load)], options(), urdf=urdf
+            [(record(true, 4), NO_LOAD), (record(true, 5), load)], options(), urdf=urdf
         )
 
 
@@ -120,7 +124,7 @@ def test_a_gain_of_a_joint_that_is_not_there_is_refused(arm):
     urdf, true = arm
     with pytest.raises(EstimationError, match='elbow.*joint1, joint2, joint3'):
         identify_drive_gains(
-            [(record(true, 4), EMPTY)], options(), urdf=urdf, known={'elbow': 1.0}
+            [(record(true, 4), NO_LOAD)], options(), urdf=urdf, known={'elbow': 1.0}
         )
 
 
@@ -146,5 +150,8 @@ def test_joints_that_nothing_couples_to_a_known_gain_are_named():
     recording = mujoco_arm.recording(('j1', 'j2'), t, q, v, tau)
     with pytest.raises(EstimationError, match='do not show the gains.*j2'):
         identify_drive_gains(
-            [(recording, EMPTY)], replace(options(), friction=()), urdf=sliders, known={'j1': 1.0}
+            [(recording, NO_LOAD)],
+            replace(options(), friction=()),
+            urdf=sliders,
+            known={'j1': 1.0},
         )

@@ -14,6 +14,7 @@ from ros_inertial_id.errors import ConfigError, EstimationError
 from ros_inertial_id.excitation.fourier import random_motion
 from ros_inertial_id.methods.serial_arm import SerialArm, SerialArmOptions
 from ros_inertial_id.procedures.momentum_observer import MomentumObserver
+from ros_inertial_id.procedures.observed_friction import JointTerm, ObservedFriction
 from ros_inertial_id.simulation.arm import ArmOptions, SimulatedArm
 
 URDF = Path(__file__).parents[2] / 'urdf'
@@ -255,3 +256,19 @@ def test_friction_that_holds_a_joint_at_rest_is_no_contact():
     tau[t > 1.5, 0] -= 3.0  # which friction does not hold
     out = MomentumObserver(robot, parameters, values, band=band(robot, 0.04)).add(t, q, v, tau)
     assert out.contact[t > 1.56, 0].all()
+
+
+def test_presliding_friction_goes_on_from_batch_to_batch_and_begins_anew_behind_a_gap():
+    """Dahl's friction after a way s from rest is F (1 - exp(-s / distance)), from any batch on."""
+    robot = load_robot_model(TEXT, ('joint1', 'joint2', 'joint3'))
+    parameters = SerialArm().parameters(robot, SerialArmOptions(friction=('presliding',)))
+    law = next(p for p in parameters if p.law == 'presliding')
+    observed = ObservedFriction(robot, [JointTerm(0, law, 2.0)])
+    way = 0.5 * law.nonlinear * np.arange(20)
+    q, v = np.zeros((2, 20, 3))
+    q[:, 0], v[:, 0] = way, 0.1
+    begins = np.isin(np.arange(20), (0, 15))
+    pieces = [observed.along(q[k], v[k], begins[k])[0] for k in np.array_split(np.arange(20), 3)]
+    since = way - np.where(np.arange(20) < 15, 0.0, way[15])
+    expected = 2.0 * (1.0 - np.exp(-since / law.nonlinear))
+    np.testing.assert_allclose(np.concatenate(pieces)[:, 0], expected, atol=1e-12)

@@ -6,9 +6,11 @@ import mujoco_arm
 import numpy as np
 import pytest
 
+from ros_inertial_id.cli.main import main
 from ros_inertial_id.errors import EstimationError, RecordingError, RobotModelError
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.measurement.bags.writing import write_recording
 from ros_inertial_id.procedures.payload import identify_payload
 
 MASS, CENTER = 2.0, np.array([0.02, -0.03, 0.06])
@@ -177,3 +179,34 @@ def test_a_vertical_axis_hides_the_height_of_the_load():
     with pytest.raises(EstimationError, match='does not show the mass'):
         # Two coincident vertical axes show the load's inertia about them, not its mass.
         identify_payload(model, [taken(loaded(planar, 'link2', '0 0 0.1'))])
+
+
+def exchanged(recording):
+    """Return the Recording as if the drives of joints 3 and 4 were numbered the other way."""
+    (channel,) = recording.channels.values()
+    effort = channel.fields['effort'][:, [0, 1, 3, 2, 4, 5, 6]]
+    channel = replace(channel, fields={**channel.fields, 'effort': effort})
+    return replace(recording, channels={channel.topic: channel})
+
+
+def test_nothing_is_weighed_by_recordings_that_checks_refuse(franka, tmp_path, capsys):
+    """Exchanged torques of a bare arm weighed kilograms; a load must not come from them."""
+    true, model = franka
+    bad = exchanged(record(true, 12))
+    with pytest.raises(RecordingError, match='cannot be used.*permuted.*fr3_joint4'):
+        identify_payload(model, [bad])
+    with pytest.raises(RecordingError, match='cannot be used.*permuted.*fr3_joint4'):
+        identify_payload(model, [record(loaded(true, 'fr3_link7'), 13)], empty=[bad])
+    (tmp_path / 'model.yaml').write_text(model.to_yaml())
+    write_recording(tmp_path / 'bag', bad)
+    assert main(['payload', str(tmp_path / 'model.yaml'), str(tmp_path / 'bag')]) == 2
+    printed = capsys.readouterr()
+    assert not printed.out and 'the efforts are permuted' in printed.err
+
+
+def test_of_several_recordings_those_that_checks_refuse_are_left_out(franka, caplog):
+    true, model = franka
+    good = record(loaded(true, 'fr3_link7'), 14)
+    both = identify_payload(model, [exchanged(record(true, 15)), good])
+    assert both.mass == identify_payload(model, [good]).mass
+    assert 'left out: the efforts are permuted' in caplog.text

@@ -73,4 +73,4 @@ def test_what_has_gone_is_said_no_longer_and_nothing_heaps_up(signals):
     )
     watch, seen = watched(names, np.arange(6000) * 4e-3, *repeats)
     assert 'effort spikes' in seen and not watch.findings()
-    assert sum(len(c) for parts in watch._kept.values() for c in parts) < 4.5 * 250
+    assert sum(len(c) for topic in watch._topics.values() for c in topic.parts) < 4.5 * 250
