@@ -7,16 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TYPE_CHECKING
 
-from .console import (
-    changed,
-    description_in,
-    identified,
-    numbers_in,
-    page,
-    Progress,
-    show,
-    status,
-)
+from .console import changed, description_in, identified, numbers_in, page, Progress, show, status
 from ..api import identify as api
 from ..api.model import load_model
 from ..api.recordings import recording_of
