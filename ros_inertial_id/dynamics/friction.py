@@ -23,7 +23,7 @@ from ..errors import ConfigError
 
 JOINT_TERMS = ('damping', 'friction', 'armature')  # attributes of a joint that pinocchio has
 FORGOTTEN = -40.0  # logarithm of what is left of a number that rounding cannot tell from none
-STEP = 0.01  # [rad/s] over which S(v), the sign of the speed, changes within Stribeck's laws
+STRIBECK_STEP = 0.01  # [rad/s] over which S(v), the sign of the speed, changes in its laws
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,9 @@ def _viscous(q, v, a, nonlinear):
 
 def _coulomb(q, v, a, nonlinear):
     """Return the column of fc [N m]: tanh(v / width), sign(v) for a width of zero."""
-    return np.tanh(v / nonlinear) if nonlinear else np.sign(v)
+    if not nonlinear:
+        return np.sign(v)
+    return np.tanh(v / nonlinear)
 
 
 def _presliding(q, v, a, nonlinear):
@@ -159,8 +161,10 @@ def presliding_step(
 
 
 def _coulomb_atan(q, v, a, nonlinear):
-    """Return the column of fca [N m]: (2 / pi) atan(v / width)."""
-    return 2.0 / np.pi * np.arctan(v / nonlinear) if nonlinear else np.sign(v)
+    """Return the column of fca [N m]: (2 / pi) atan(v / width), sign(v) for a width of zero."""
+    if not nonlinear:
+        return np.sign(v)
+    return 2.0 / np.pi * np.arctan(v / nonlinear)
 
 
 def _asymmetric(q, v, a, nonlinear):
@@ -174,8 +178,8 @@ def _asymmetric(q, v, a, nonlinear):
 
 
 def _stiction(q, v, a, nonlinear):
-    """Return the column of fs [N m]: S(v) = (2 / pi) atan(v / STEP)."""
-    return _coulomb_atan(q, v, a, STEP)
+    """Return the column of fs [N m]: S(v) = (2 / pi) atan(v / STRIBECK_STEP)."""
+    return _coulomb_atan(q, v, a, STRIBECK_STEP)
 
 
 def _stribeck_atan(q, v, a, nonlinear):
@@ -184,8 +188,8 @@ def _stribeck_atan(q, v, a, nonlinear):
 
 
 def _stribeck(q, v, a, nonlinear):
-    """Return the column of stiction minus Coulomb [N m]: exp(-(v / vs)^2) tanh(v / STEP)."""
-    return np.exp(-((v / nonlinear) ** 2)) * np.tanh(v / STEP)
+    """Return the column of stiction minus Coulomb [N m]: exp(-(v / vs)^2) tanh(v / step)."""
+    return np.exp(-((v / nonlinear) ** 2)) * np.tanh(v / STRIBECK_STEP)
 
 
 def _power(q, v, a, nonlinear):
@@ -391,20 +395,30 @@ def friction_parameters(
     nonlinear_values : {law: values} to use instead of its own.  Columns of one name with
         different values are alternatives: at most one of them takes part in an estimate.
     """
-    out = []
+    parameters = []
     for name in laws:
         law = LAWS[name]
-        given = nonlinear_values or {}
-        tried = given.get(name, law.nonlinear_values)
-        unit = of_slide(law.unit) if slides else law.unit
-        spread = 1.0 if law.loaded else effort_limit
-        out += [
-            Parameter(
-                f'{law.symbol}{number}', unit, law.scale, 0.0, spread, joint, name, nonlinear
+        values: Sequence[float | None] = law.nonlinear_values
+        if nonlinear_values is not None:
+            values = nonlinear_values.get(name, values)
+        unit, prior_sd = law.unit, effort_limit
+        if slides:
+            unit = of_slide(unit)
+        if law.loaded:
+            prior_sd = 1.0
+        for value in values:
+            parameters.append(
+                Parameter(
+                    name=f'{law.symbol}{number}',
+                    unit=unit,
+                    scale=law.scale,
+                    prior_sd=prior_sd,
+                    owner=joint,
+                    law=name,
+                    nonlinear=value,
+                )
             )
-            for nonlinear in tried
-        ]
-    return out
+    return parameters
 
 
 def of_slide(unit: str) -> str:
@@ -414,8 +428,9 @@ def of_slide(unit: str) -> str:
 
 def nonlinear_unit(law: str, unit: str) -> str:
     """Return the unit of the constant inside a law whose coefficient has a ``unit``."""
-    own = LAWS[law]
-    return own.nonlinear_unit if unit == own.unit else of_slide(own.nonlinear_unit)
+    if unit == LAWS[law].unit:
+        return LAWS[law].nonlinear_unit
+    return of_slide(LAWS[law].nonlinear_unit)
 
 
 def friction_column(
@@ -433,7 +448,9 @@ def friction_column(
     """
     law = LAWS[parameter.law]
     column = law.column(q, v, a, parameter.nonlinear)
-    return np.abs(load) * column if law.loaded else column
+    if law.loaded:
+        column = np.abs(load) * column
+    return column
 
 
 def friction_columns(
@@ -468,15 +485,17 @@ def passive_rows(parameters: Sequence[Parameter]) -> np.ndarray:
     Coefficients that cannot be negative, and, where a joint has others, its friction against the
     motion at SPEEDS forwards and backwards.
     """
-    laws = [LAWS.get(p.law) for p in parameters]
-    rows = [row for row, law in zip(np.eye(len(parameters)), laws) if law and not law.signed]
-    bent = {p.owner for p, law in zip(parameters, laws) if law and law.brakes and law.signed}
+    friction = [(k, p, LAWS[p.law]) for k, p in enumerate(parameters) if p.law in LAWS]
+    braking = [(k, p) for k, p, law in friction if law.brakes]
+    bent = {p.owner for k, p in braking if LAWS[p.law].signed}
+    unit_rows = np.eye(len(parameters))
+    rows = [unit_rows[k] for k, _, law in friction if not law.signed]
     speeds = np.concatenate([SPEEDS, -np.array(SPEEDS)])
+    zeros = np.zeros_like(speeds)
     for joint in sorted(bent):
         curve = np.zeros((len(speeds), len(parameters)))
-        for k, (parameter, law) in enumerate(zip(parameters, laws)):
-            if law and law.brakes and parameter.owner == joint:
-                none = np.zeros_like(speeds)
-                curve[:, k] = np.sign(speeds) * friction_column(parameter, none, speeds, none)
+        for k, parameter in braking:
+            if parameter.owner == joint:
+                curve[:, k] = np.sign(speeds) * friction_column(parameter, zeros, speeds, zeros)
         rows.extend(curve[np.abs(curve).max(axis=1) > FADED])
     return np.array(rows).reshape(len(rows), len(parameters))

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from .noise import Noise
-from ..dynamics.friction import friction_column, LAWS, presliding_step, STEP
+from ..dynamics.friction import friction_column, LAWS, presliding_step, STRIBECK_STEP
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.pinocchio_model import momentum_terms
 from ..dynamics.regressor import nominal_torques
@@ -286,7 +286,7 @@ class MomentumObserver:
                 self._z = presliding_step(self._z, step, speed, distance)
                 friction[k, joints] += scale * self._z
                 # Where the joint rests, how it came to rest no longer tells the friction.
-                rest, z = np.maximum(0.0, 1.0 - np.abs(speed) / STEP), np.abs(self._z)
+                rest, z = np.maximum(0.0, 1.0 - np.abs(speed) / STRIBECK_STEP), np.abs(self._z)
                 unknown[k, joints] += np.abs(scale) * (1.0 - z + 2.0 * rest * z)
         self._place = np.array(q[-1]) if len(q) else self._last(q)
         return friction, unknown
