@@ -16,7 +16,7 @@ from ..errors import MotionError
 
 RISE = 0.5  # [s] to full speed where no acceleration limit is known: gentler than arms are built
 GIVEN = ('lower', 'upper', 'velocity', 'acceleration', 'jerk', 'effort', 'effort_rate')
-NEAR = 1e-9  # keeps a square root from zero
+LEAST_RADICAND = 1e-9  # keeps a square root from zero
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Slowing:
         known = np.isfinite(self.gain)[:, None]
         gain = np.where(known, self.gain[:, None], 0.0)
         away = np.where(v > 0, self.high_end[:, None] - q, q - self.low_end[:, None])
-        root = np.sqrt(np.maximum(gain * np.where(known, away, 0.0), NEAR))
+        root = np.sqrt(np.maximum(gain * np.where(known, away, 0.0), LEAST_RADICAND))
         room = root - self.offset[:, None]
         sign, slope = (
             np.where(v > 0, 1.0, -1.0),
@@ -134,7 +134,9 @@ class Limits:
         low, high = self.box[:, :, None]
         outside = np.maximum(tool - high, low - tool).max(0)
         distance = np.sqrt((tool**2).sum(0))
-        return np.maximum(outside, self.sphere - distance) if self.sphere else outside
+        if self.sphere:
+            outside = np.maximum(outside, self.sphere - distance)
+        return outside
 
 
 def find_limits(robot: RobotModel, options: Any) -> Limits:
@@ -242,7 +244,9 @@ def _per_joint(values, default, name):
             expected=f'nothing, 1 or {count} values',
             found=f'{len(values)} values',
         )
-    return np.array(np.broadcast_to(values, count) if len(values) else default, dtype=float)
+    if not len(values):
+        return np.array(default, dtype=float)
+    return np.array(np.broadcast_to(values, count))
 
 
 def _tightened(own, published):
@@ -254,9 +258,10 @@ def _tightened(own, published):
 def _need(robot, good, what, do):
     bad = [name for name, ok in zip(robot.joint_names, good) if not ok]
     if bad:
-        raise MotionError(
-            f'{"joint" if len(bad) == 1 else "each of these joints"} {what}', found=bad, do=do
-        )
+        subject = 'each of these joints'
+        if len(bad) == 1:
+            subject = 'joint'
+        raise MotionError(f'{subject} {what}', found=bad, do=do)
 
 
 def _need_start(robot, start, lower, upper):
