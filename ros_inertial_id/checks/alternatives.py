@@ -12,17 +12,17 @@ from .recording_under_test import Alternative, DESCRIBED, FREE, RecordingUnderTe
 from .thresholds import (
     ASKED,
     DELAY_BY_LOAD,
+    ENCODER_ZERO,
     GAIN_OF_ALL,
-    LATE,
     LATE_ALONE,
+    LATE_OF_ALL,
     LEAST_GAIN,
     LEAST_LOAD,
     LOAD_OF_LINK,
-    SURE,
-    TOO_LATE,
-    TURNED,
+    SURE_OF_CAUSE,
+    TURNED_GRAVITY,
     UNIT,
-    ZERO,
+    UNUSABLE_DELAY,
 )
 from ..identification.choose.choice import LARGEST_TILT
 from ..identification.prepare.mounting import across_gravity, turned
@@ -42,7 +42,7 @@ LARGEST_MOUNTING_ERROR = 0.5  # of gravity: less is shown by the described bodie
 def negated(test: RecordingUnderTest) -> Iterator[Alternative]:
     """Yield the efforts of one joint, or of several, negated."""
     ratio, error = (np.diagonal(x) for x in test.described_factors)
-    driven, against = test.driving > SURE, ratio < -ASKED * error
+    driven, against = test.driving > SURE_OF_CAUSE, ratio < -ASKED * error
     candidates = [(j,) for j in np.flatnonzero(test.moved).tolist()]
     for chosen in (driven, against, driven | against):
         candidates.append(tuple(np.flatnonzero(chosen).tolist()))
@@ -54,7 +54,7 @@ def negated(test: RecordingUnderTest) -> Iterator[Alternative]:
 
 def all_negated(test: RecordingUnderTest) -> Iterator[Alternative]:
     """Yield the efforts of all joints negated."""
-    confirmed = bool(np.median(test.driving) > SURE)
+    confirmed = bool(np.median(test.driving) > SURE_OF_CAUSE)
     yield _negated(test, 'effort negated', range(test.count), confirmed)
 
 
@@ -223,7 +223,7 @@ def _gain(test, joint, factor):
 def late(test: RecordingUnderTest) -> Iterator[Alternative]:
     """Yield the efforts of all joints late or early."""
     every = range(test.count)
-    yield _late(test, 'effort delayed', every, _delay(test.sizes, every), LATE)
+    yield _late(test, 'effort delayed', every, _delay(test.sizes, every), LATE_OF_ALL)
 
 
 def one_late(test: RecordingUnderTest) -> Iterator[Alternative]:
@@ -238,7 +238,7 @@ def one_late(test: RecordingUnderTest) -> Iterator[Alternative]:
 def _late(test, name, joints, delay, least):
     """Return a ``delay`` [s] of the efforts of ``joints``, below report size under ``least``."""
     rate = test.element(test.elements.rate, joints)
-    severity = severity_of(abs(delay), TOO_LATE, within=DOUBTFUL, beyond=WRONG)
+    severity = severity_of(abs(delay), UNUSABLE_DELAY, within=DOUBTFUL, beyond=WRONG)
     return Alternative(
         name,
         joints,
@@ -285,7 +285,7 @@ def encoders(test: RecordingUnderTest) -> Iterator[Alternative]:
             [j],
             test.with_target(test.measured + zero * slope),
             {'zero': f'{zero:+.2g}'},
-            below_report_size=abs(zero) < ZERO,
+            below_report_size=abs(zero) < ENCODER_ZERO,
         )
 
 
@@ -299,14 +299,14 @@ def mounting(test: RecordingUnderTest) -> Iterator[Alternative]:
     if np.linalg.norm(shown) > LARGEST_MOUNTING_ERROR * size:
         directions.append(shown * size / np.linalg.norm(shown))
     for gravity in directions:
-        if gravity @ test.gravity > np.cos(TURNED) * size**2:
+        if gravity @ test.gravity > np.cos(TURNED_GRAVITY) * size**2:
             continue
         better = test.left_out([replace(test.plain, gravity=gravity)], DESCRIBED)[0]
         if test.gap(better, test.as_recorded[DESCRIBED])[0] > 0.0:
             continue
         gravity = _refined_gravity(test, gravity)
         angle = np.arccos(np.clip(gravity @ test.gravity / size**2, -1.0, 1.0))
-        if angle > TURNED:
+        if angle > TURNED_GRAVITY:
             words = {
                 'angle': f'{np.degrees(angle):.0f}',
                 'gravity': ' '.join(f'{x:.2f}' for x in gravity + 0.0),

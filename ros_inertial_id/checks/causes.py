@@ -40,10 +40,10 @@ from .recording_under_test import (
     TINY,
 )
 from .thresholds import (
-    ALIKE,
+    ALIKE_RESIDUALS,
     ASKED,
     GOOD_RESIDUAL,
-    SURE,
+    SURE_OF_CAUSE,
     SYSTEMATIC_RESIDUAL,
     UNRELATED_RESIDUAL,
     UNUSABLE_RESIDUAL,
@@ -148,7 +148,9 @@ class Trial:
         """Return whether ``bodies`` are sure, while the other kind loses no more than chance."""
         gap, error = self.gap_by(bodies, recorded)
         loss, slack = self.gap_by(OTHER_KIND[bodies], recorded)
-        return gap < -SURE * error and loss < max(2.0 * slack, 2.0 * np.log(ALIKE))
+        return gap < -SURE_OF_CAUSE * error and loss < max(
+            2.0 * slack, 2.0 * np.log(ALIKE_RESIDUALS)
+        )
 
     def _makes_description_right(self, recorded):
         """Return whether described bodies are to be asked, and explain the efforts with it."""
@@ -166,7 +168,7 @@ class Trial:
         still = self._rms(self.errors, FREE, joints)
         joints_remain = still > UNRELATED_RESIDUAL * np.linalg.norm(test.torque[joints])
         # Logarithms weigh a joint that is hardly explained like all.
-        worse = free > ALIKE * self._rms(recorded, FREE)
+        worse = free > ALIKE_RESIDUALS * self._rms(recorded, FREE)
         # Of another robot's description a change explains a part.
         torque = self._torque()
         foreign_before = self._rms(recorded, DESCRIBED) > UNUSABLE_RESIDUAL * torque
@@ -183,11 +185,11 @@ class Trial:
         """
         if not self.test.described or self.change.load:
             return False
-        most = ALIKE
+        most = ALIKE_RESIDUALS
         first_slope = self.test.elements.slope(0)
         if self.change.target[:, first_slope:].any():
             before, after = (self._rms(e, FREE, joints) for e in (recorded, self.errors))
-            most = max(ALIKE, before / after)
+            most = max(ALIKE_RESIDUALS, before / after)
         before = self._rms(recorded, DESCRIBED, joints)
         return self._rms(self.errors, DESCRIBED, joints) > most * before
 
@@ -265,7 +267,7 @@ def _fewest_joints(test, tried):
     ranked = []
     for number, trial in enumerate(tried):
         gap, error = trial.gap(best.errors)
-        if gap <= SURE * error + 1e-12:
+        if gap <= SURE_OF_CAUSE * error + 1e-12:
             ranked.append((len(trial.alternative.joints), gap, number))
     return tried[min(ranked)[-1]]
 
@@ -298,7 +300,7 @@ def _alike(sure, recorded):
     for number, trial in enumerate(sure):
         gap, error = trial.gap(best.errors)
         # What the description is wrong by is alike in all stretches.
-        if gap <= np.hypot(error, 2.0 * np.log(ALIKE)):
+        if gap <= np.hypot(error, 2.0 * np.log(ALIKE_RESIDUALS)):
             ranked.append((trial.check.cost, gap, number))
     return [sure[number] for *_, number in sorted(ranked)]
 
@@ -357,7 +359,7 @@ def removed_percent(gap: float) -> float:
 def _efforts_alone_tell(trial, recorded):
     """Return whether free bodies, whatever is described, predict surely better with a change."""
     gap, error = trial.gap_by(FREE, recorded)
-    return gap < -SURE * error
+    return gap < -SURE_OF_CAUSE * error
 
 
 def _words(test, trial):

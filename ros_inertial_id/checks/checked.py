@@ -38,7 +38,7 @@ from ..measurement.recording import Channel, empty, page_out, Recording
 Verdicts = tuple[Verdict, Mapping[str, Verdict]]  # of all joints together, {joint: Verdict}
 
 UNCHECKED = 'units and masses not checked for method'
-PIECE = 100_000  # samples that are copied together
+COPIED_SAMPLES = 100_000  # samples that are copied together
 BRIDGED = 0.04  # [s] that a straight line follows the motion; longer is a gap
 MARGINS = {'contact': CONTACT_MARGIN}  # [s] on either side of a window that are masked as well
 STAMP_ROUNDING = 1e-6  # [s] of stamps: the margin of other windows
@@ -104,9 +104,9 @@ def _inside(t: np.ndarray, start: float, end: float, ordered: bool) -> np.ndarra
 def _masked(values: np.ndarray, bad: np.ndarray) -> np.ndarray:
     """Return values (N, k) with NaN where they are ``bad``, piece by piece."""
     out = empty(values.shape, values.dtype)
-    for low in range(0, len(values), PIECE):
+    for low in range(0, len(values), COPIED_SAMPLES):
         page_out()
-        part = slice(low, low + PIECE)
+        part = slice(low, low + COPIED_SAMPLES)
         out[part] = np.where(bad[part], np.nan, values[part])
     return out
 

@@ -15,7 +15,7 @@ from ..identification.fit.gravity import with_angles
 from ..identification.reduce.left_out import LeftOut
 from ..identification.reduce.model_columns import ModelColumns
 
-ENOUGH = 1e-4  # relative accuracy of a solution whose errors are compared
+SOLUTION_ACCURACY = 1e-4  # relative accuracy of a solution whose errors are compared
 
 
 def consistent_errors(
@@ -40,7 +40,7 @@ def consistent_errors(
         if solution is None:
             problem = Problem(factors, base, judge.correlation_rows)
             weights = ridge_and_weights(problem)[1]
-            solution = consistent_values(problem, weights, Known(), enough=ENOUGH)
+            solution = consistent_values(problem, weights, Known(), enough=SOLUTION_ACCURACY)
         x = np.zeros((len(order), 1))
         x[order, 0] = base.reduce(solution(factors))
         errors[stretches] = judge.errors(x, stretches, targets)[:, :, 0]

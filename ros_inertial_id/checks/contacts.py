@@ -34,7 +34,9 @@ from ..identification.reduce.model_columns import ModelColumns
 from ..lapack import solve_triangular
 from ..measurement.sampling import moving_mean
 
-USUAL = 0.8  # of samples and windows have no contact: their scatter says what is far beyond
+WITHOUT_CONTACT = (
+    0.8  # of samples and windows have no contact: their scatter says what is far beyond
+)
 SPACING = 0.05  # [s] between samples at most, so that no contact is missed
 FEWEST_SAMPLES, MOST_SAMPLES = 1000, 4000
 CONCENTRATION_STEPS = 3  # of the fit without the worst, which shows these better
@@ -130,8 +132,8 @@ def _windows(
     level = 0.5 * np.log(square.sum(axis=1) / np.maximum(moving.sum(axis=1), 1.0))
     middle = high = 0.0
     if counted.any():
-        middle, high = np.quantile(level[counted], (0.5, USUAL))
-    scatter = max((high - middle) / normal_quantile(USUAL), LEAST_SCATTER)
+        middle, high = np.quantile(level[counted], (0.5, WITHOUT_CONTACT))
+    scatter = max((high - middle) / normal_quantile(WITHOUT_CONTACT), LEAST_SCATTER)
     return np.sqrt(square), (level - middle) / scatter
 
 
@@ -140,7 +142,7 @@ def _usual_size(residual: np.ndarray, moving: np.ndarray) -> float:
     squares = residual**2
     if moving.any():
         squares = squares[moving]
-    return float(np.sqrt(np.quantile(squares, USUAL)))
+    return float(np.sqrt(np.quantile(squares, WITHOUT_CONTACT)))
 
 
 def _joined(t: np.ndarray, windows: Runs) -> Runs:
@@ -292,7 +294,7 @@ def _concentrated(samples: ThinSamples) -> ThinSamples:
         square = samples.residual**2
         usual = np.maximum(np.median(square, axis=0), TINY)
         size = moving_mean((square / usual).sum(1), GROUP)
-        good = size <= np.quantile(size, USUAL)
+        good = size <= np.quantile(size, WITHOUT_CONTACT)
         scale = np.sqrt(np.maximum(square[good].mean(0), TINY))
         samples = replace(samples, sd=sd * scale)
         R = samples.triangle(good[:, None] / samples.sd)

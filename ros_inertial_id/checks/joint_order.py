@@ -22,7 +22,7 @@ from .joint_kind import gap_of_free_bodies
 from .recording_under_test import RecordingUnderTest
 from .thresholds import (
     BEYOND_NOISE,
-    SURE,
+    SURE_OF_CAUSE,
     SYSTEMATIC_OF_ALL,
     SYSTEMATIC_RESIDUAL,
     UNUSABLE_RESIDUAL,
@@ -78,7 +78,7 @@ def _leaves_much(test, residual):
 def _explains_more(test, other, residual):
     """Return whether the recording in another order, ``other``, is explained far better."""
     gap, error = gap_of_free_bodies(test, other)
-    if gap > -SURE * error:
+    if gap > -SURE_OF_CAUSE * error:
         return False
     if np.linalg.norm(other.free_residual) > HALVED * np.linalg.norm(residual):
         return False

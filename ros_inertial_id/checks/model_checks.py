@@ -27,13 +27,13 @@ from .thresholds import (
     ASKED,
     FOREIGN_RESIDUAL,
     GOOD_RESIDUAL,
-    LATE,
+    LATE_OF_ALL,
     MASSES_OF_GAINS,
     MOVING_SHARE,
     RESTING_SPEED,
     SYSTEMATIC_RESIDUAL,
-    TOO_LATE,
     UNRELATED_RESIDUAL,
+    UNUSABLE_DELAY,
     UNUSABLE_RESIDUAL,
     VISIBLE,
 )
@@ -48,7 +48,7 @@ from ..identification.reduce.model_columns import ModelColumns
 from ..identification.reduce.wide_factor import wide_factor
 from ..measurement.recording import Recording
 
-SAMPLES = 1000  # that show causes, of velocities that are not those identified with
+CAUSE_SAMPLES = 1000  # that show causes, of velocities that are not those identified with
 LEGS = ', or legs are in contact with the ground'
 
 Rms = dict[str, dict[str, float]]  # {'torque', ...: {joint: of it}}
@@ -160,7 +160,7 @@ def _explained(test, choice, model, signals):
         # Velocities that lag make causes where there are none.
         data = differentiated(choice)
         if data is not choice.data:
-            every = -(-data.samples(training=True) // SAMPLES)
+            every = -(-data.samples(training=True) // CAUSE_SAMPLES)
             test = recording_under_test(data, model, every, test.wide.structure)
     explanation = causes(test, (*CHECKS, LOADED))
     findings = list(explanation.findings)
@@ -199,13 +199,13 @@ def _late(data: Dataset, test: RecordingUnderTest) -> list[Finding]:
         return []
     summary = data.first.summary
     delay, error = summary.time_offset_found or 0.0, summary.time_offset_error or 0.0
-    if abs(delay) < max(LATE, 2.0 * error):
+    if abs(delay) < max(LATE_OF_ALL, 2.0 * error):
         return []
     late = found(
         'efforts late',
         test.names,
         1e3 * abs(delay),
-        severity=severity_of(abs(delay), TOO_LATE, within=DOUBTFUL, beyond=WRONG),
+        severity=severity_of(abs(delay), UNUSABLE_DELAY, within=DOUBTFUL, beyond=WRONG),
         delay=f'{1e3 * abs(delay):.1f} +- {1e3 * error:.1g} ms {way_of(delay)}',
     )
     return [late]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .consistent_bodies import consistent_errors
-from .thresholds import FLOOR
+from .thresholds import RESIDUAL_FLOOR
 from ..dynamics.friction import LAWS
 from ..estimation.base_parameters import with_known
 from ..identification.choose.choice import log_ratio
@@ -164,17 +164,19 @@ class RecordingUnderTest:
             )
         chosen = np.append(column_indices, columns.tilts).astype(int)
         T = np.eye(len(columns.prior.unit))[:, chosen]
-        return columns.about(T, columns.prior.of(chosen), columns.weights, FLOOR)
+        return columns.about(T, columns.prior.of(chosen), columns.weights, RESIDUAL_FLOOR)
 
     @cached_property
     def bodies_as_described(self) -> LeftOut:
         """Return the LeftOut to which bodies are as described."""
-        return described_bodies(self.model_columns, self.column_indices, floor=FLOOR)
+        return described_bodies(self.model_columns, self.column_indices, floor=RESIDUAL_FLOOR)
 
     @cached_property
     def loaded_bodies(self) -> LeftOut:
         """Return the LeftOut to which all bodies but the last one are as described."""
-        return described_bodies(self.model_columns, self.column_indices, load=True, floor=FLOOR)
+        return described_bodies(
+            self.model_columns, self.column_indices, load=True, floor=RESIDUAL_FLOOR
+        )
 
     @cached_property
     def loaded_friction(self) -> LeftOut:
@@ -273,7 +275,7 @@ class RecordingUnderTest:
     def residual(self, errors: np.ndarray) -> np.ndarray:
         """Return the rms (n,) of left-out ``errors`` (sets, stretches, n)."""
         squares = np.nanmean(errors[EACH_ONCE], axis=0).sum(0)
-        beyond_floor = squares - FLOOR**2 * self.effort_squares
+        beyond_floor = squares - RESIDUAL_FLOOR**2 * self.effort_squares
         return np.sqrt(np.maximum(beyond_floor, 0.0) / self.row_counts)
 
     @cached_property

@@ -33,8 +33,8 @@ DELAY_PRIOR = 0.001  # [s], scale of Student's t: a cycle of a driver at 1 kHz
 LARGEST_DELAY = 0.05  # [s] that is looked for on both sides
 BELIEVED = 0.95  # of it: an offset at the end of what is looked for may be any
 READING_ROUNDS = 3  # of efforts read at other times
-SIGNIFICANT = 2.0  # standard errors, from which an offset is sought in rounds
-SETTLED = 0.05  # of the offset, that another round may still change
+SIGNIFICANT_OFFSET = 2.0  # standard errors, from which an offset is sought in rounds
+SETTLED_OFFSET = 0.05  # of the offset, that another round may still change
 LINEAR = 0.02  # of a period of the cutoff: so little late is a torque less its rate
 COMMAND_CUTOFF = 1.5  # times where the motion ends: cutoff at which the delay of commands shows
 
@@ -72,7 +72,7 @@ def _aligned_efforts(data, model_columns, reduced):
     """Return what ``aligned`` does of measured efforts."""
     linear = LINEAR / data.first.summary.cutoff
     applied, rest = 0.0, find_time_offset(data, model_columns)
-    least = SIGNIFICANT * rest.standard_error
+    least = SIGNIFICANT_OFFSET * rest.standard_error
     for _ in range(READING_ROUNDS):
         far = abs(applied + rest.value) > LARGEST_DELAY
         if far or abs(rest.value) < max(linear, least):
@@ -132,7 +132,7 @@ def _aligned_commands(data, model_columns, reduced):
             break
         total += rest.value
         data, model_columns = _read_later(data, rest.value, model_columns, reduced)
-        if abs(rest.value) < SETTLED * abs(total):
+        if abs(rest.value) < SETTLED_OFFSET * abs(total):
             break
         rest = find_time_offset(data, model_columns)
     data, model_columns = _read_later(asked, total, model_columns, reduced)

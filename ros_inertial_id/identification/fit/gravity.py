@@ -14,7 +14,7 @@ from .predicting import ConsistentLinks, Predicting
 from ..choose.choice import Choice, GRAVITY
 from ..prepare.dataset import Dataset
 from ..prepare.mounting import across_gravity, turned
-from ..reduce.model_columns import ModelColumns, TILT
+from ..reduce.model_columns import ModelColumns, TILT_PRIOR
 from ...dynamics.inertial_parameters import Parameter
 from ...estimation.base_parameters import BaseParameters
 from ...estimation.estimators import Estimate, Problem
@@ -134,7 +134,8 @@ def with_angles(base: BaseParameters) -> BaseParameters:
     """Return the BaseParameters with two angles of gravity behind them, each by itself."""
     count = len(base.parameters)
     angles = tuple(
-        Parameter(f'{GRAVITY}{k}', 'rad', TILT, 0.0, TILT, GRAVITY, GRAVITY) for k in (1, 2)
+        Parameter(f'{GRAVITY}{k}', 'rad', TILT_PRIOR, 0.0, TILT_PRIOR, GRAVITY, GRAVITY)
+        for k in (1, 2)
     )
     return replace(
         base,

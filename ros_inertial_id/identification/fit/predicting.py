@@ -14,7 +14,7 @@ import numpy as np
 
 from ..choose.choice import predicts_consistently
 from ..prepare.dataset import Dataset
-from ..reduce.model_columns import CORRELATION_MARGIN
+from ..reduce.model_columns import SCORE_MARGIN
 from ...dynamics.inertial_parameters import bodies
 from ...estimation.base_parameters import BaseParameters, is_known, with_known
 from ...estimation.consistency import consistent, consistent_values, ConsistentEstimate, Known
@@ -189,7 +189,7 @@ def _by_stretches(
     least = 1.0
     if isinstance(data.method, JointTorques):
         # How long residuals last was taken with room to spare: of errors stretches decide.
-        least = 1.0 / CORRELATION_MARGIN
+        least = 1.0 / SCORE_MARGIN
     return robust_errors(problem, estimate, stretches, prior, least)
 
 

@@ -22,7 +22,7 @@ from ...estimation.r_factors import of_columns, stack, triangle
 from ...lapack import solve_triangular
 
 WEIGHTED = ('without', 'without_each', 'whole', 'target')  # what is computed once by weights
-EXACT = 1e-8  # of the squared target, in an error: no model predicts better
+EXACT_ERROR = 1e-8  # of the squared target, in an error: no model predicts better
 
 
 @dataclass(frozen=True)
@@ -345,7 +345,7 @@ class LeftOut:
             efforts = self.elements.efforts
             driven = R[:, :, k + np.array(efforts)] @ target[efforts]
             squares += self.floor**2 * np.einsum('sri,sri->si', driven, driven)
-        return np.maximum(squares, EXACT * np.einsum('sri,sri->si', measured, measured))
+        return np.maximum(squares, EXACT_ERROR * np.einsum('sri,sri->si', measured, measured))
 
     @cached_property
     def sets(self) -> SetsLeftOut:
