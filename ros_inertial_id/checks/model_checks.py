@@ -241,7 +241,9 @@ def _moving_share(test):
 
 
 def _at_rest(test, moving):
-    severity = DOUBTFUL if test.moved.any() else WRONG
+    severity = WRONG
+    if test.moved.any():
+        severity = DOUBTFUL
     return found(
         'arm at rest',
         test.names,
@@ -295,7 +297,9 @@ def _resting(test: RecordingUnderTest, model: IdentifiedModel | None) -> list[Fi
     severity = NOTE  # of data that a model is held against
     if model is None:
         severity = DOUBTFUL
-    stand = 'stands' if len(resting) == 1 else 'stand'
+    stand = 'stand'
+    if len(resting) == 1:
+        stand = 'stands'
     return [found('joints at rest', resting, len(resting), severity=severity, stand=stand)]
 
 
@@ -325,8 +329,10 @@ def _rms(test: RecordingUnderTest, model: IdentifiedModel | None) -> Rms:
     }
     # Under a model that is given, friction alone would be fitted to these very data.
     if model is None:
-        alone = test.described_residual if test.described else test.torque
-        out['nominal'] = _by_joint(test, alone)
+        nominal = test.torque
+        if test.described:
+            nominal = test.described_residual
+        out['nominal'] = _by_joint(test, nominal)
     return out
 
 

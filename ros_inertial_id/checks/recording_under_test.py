@@ -202,14 +202,19 @@ class RecordingUnderTest:
         """
         together: dict[Any, list[int]] = {}
         for k, change in enumerate(changes):
-            key: Any = change.load if bodies == DESCRIBED else change.gravity.tobytes()
-            together.setdefault(key, []).append(k)
+            together.setdefault(self._judge_key(change, bodies), []).append(k)
         out: list[Any] = [None] * len(changes)
         for numbers in together.values():
             alike = [changes[k] for k in numbers]
             for k, errors in zip(numbers, self._left_out_alike(alike, bodies)):
                 out[k] = errors
         return out
+
+    def _judge_key(self, change: Change, bodies: str) -> Any:
+        """Return what changes that one LeftOut judges have in common."""
+        if bodies == DESCRIBED:
+            return change.load
+        return change.gravity.tobytes()
 
     def _left_out_alike(self, changes, bodies):
         """Return the errors (W, sets, stretches, n) of changes that one LeftOut judges."""
@@ -221,7 +226,9 @@ class RecordingUnderTest:
     def _judge(self, change, bodies):
         if bodies == FREE:
             return self.free_bodies(change.gravity)
-        return self.loaded_bodies if change.load else self.bodies_as_described
+        if change.load:
+            return self.loaded_bodies
+        return self.bodies_as_described
 
     def targets(self, changes: Sequence[Change], bodies: str) -> np.ndarray:
         """Return (n, e, W) what ``changes`` ask for, less what described bodies say."""
@@ -347,17 +354,18 @@ class RecordingUnderTest:
             if square <= 1e-12 * np.square(recorded).sum(0).max():
                 continue
             ratio[j] = described @ recorded / square
-            left = np.square(recorded - np.outer(described, ratio[j])).sum(0)
+            unexplained = np.square(recorded - np.outer(described, ratio[j])).sum(0)
             independent = self.row_counts[j] / self.model_columns.correlation_rows[self.names[j]]
-            error[j] = np.sqrt(left / square / independent)
+            error[j] = np.sqrt(unexplained / square / independent)
         return ratio, error
 
     def own_factors(self) -> tuple[np.ndarray, np.ndarray]:
         """Return (n,) efforts over described torques, and where the recording shows it."""
         ratio, error = (np.diagonal(x) for x in self.described_factors)
         shown = error < 0.3 * np.abs(ratio)
-        usual = np.median(ratio[shown]) if shown.any() else 1.0
-        return np.where(shown, ratio, usual), shown
+        if not shown.any():
+            return np.ones(len(ratio)), shown
+        return np.where(shown, ratio, np.median(ratio[shown])), shown
 
     @cached_property
     def driving(self) -> np.ndarray:

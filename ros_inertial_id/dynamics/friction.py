@@ -217,14 +217,23 @@ def _spring(q, v, a, nonlinear):
     return q
 
 
-def _power_of_position(n):
-    """Return the column of ksq, ksc [N m/rad^n]: q^n, what bends a spring."""
-    return lambda q, v, a, nonlinear: q**n
+def _bent_spring(symbol, n):
+    """Return the Law of ksq, ksc [N m/rad^n]: q^n, what bends a spring."""
+
+    def column(q, v, a, nonlinear):
+        return q**n
+
+    unit = f'N m/rad^{n}'
+    return Law(symbol, unit, 1.0, column, signed=True, brakes=False, position=True)
 
 
-def _harmonic(wave, n):
-    """Return the column of a torque [N m] that repeats n times per turn: wave(n q)."""
-    return lambda q, v, a, nonlinear: wave(n * q)
+def _ripple(symbol, wave, n):
+    """Return the Law of a torque [N m] that repeats n times per turn: wave(n q)."""
+
+    def column(q, v, a, nonlinear):
+        return wave(n * q)
+
+    return Law(symbol, 'N m', 1.0, column, signed=True, brakes=False, position=True)
 
 
 # Distances [rad]: below the first a step as far as an encoder shows, beyond the last a spring.
@@ -301,31 +310,14 @@ LAWS = {
         optional=True,
     ),
     # Gas springs, cables and ripple: a polynomial or a Fourier series of the position, by name.
-    **{
-        f'spring{n}': Law(
-            symbol,
-            f'N m/rad^{n}',
-            1.0,
-            _power_of_position(n),
-            signed=True,
-            brakes=False,
-            position=True,
-        )
-        for n, symbol in ((2, 'ksq'), (3, 'ksc'))
-    },
-    **{
-        f'{name}{n}': Law(
-            f'{symbol}{"abc"[n - 1]}',
-            'N m',
-            1.0,
-            _harmonic(wave, n),
-            signed=True,
-            brakes=False,
-            position=True,
-        )
-        for n in (1, 2, 3)
-        for name, symbol, wave in (('sine', 'ts', np.sin), ('cosine', 'tc', np.cos))
-    },
+    'spring2': _bent_spring('ksq', 2),
+    'spring3': _bent_spring('ksc', 3),
+    'sine1': _ripple('tsa', np.sin, 1),
+    'cosine1': _ripple('tca', np.cos, 1),
+    'sine2': _ripple('tsb', np.sin, 2),
+    'cosine2': _ripple('tcb', np.cos, 2),
+    'sine3': _ripple('tsc', np.sin, 3),
+    'cosine3': _ripple('tcc', np.cos, 3),
     'power': Law('fp', 'N m (s/rad)^n', 1.0, _power, (2.0 / 3.0,), signed=True, optional=True),
     # Teeth are pressed together by what they pass on, whose position-dependent part is gravity.
     'coulomb_load': Law(
@@ -342,6 +334,8 @@ LAWS = {
         optional=True,
     ),
 }
+# What takes the place of a law for a parameter of a body, which no curve of friction has.
+OF_A_BODY = Law('', '', 1.0, _offset, signed=True, brakes=False)
 
 
 def laws_by_default() -> tuple[str, ...]:
@@ -474,7 +468,7 @@ def friction_columns(
 def never_negative(parameter: Parameter) -> bool:
     """Return whether no body and no drive has a ``parameter`` below zero."""
     if parameter.law:
-        return parameter.law in LAWS and not LAWS[parameter.law].signed
+        return not LAWS.get(parameter.law, OF_A_BODY).signed
     return re.fullmatch(r'(m|Ixx|Iyy|Izz)\d+', parameter.name) is not None
 
 
@@ -485,17 +479,26 @@ def passive_rows(parameters: Sequence[Parameter]) -> np.ndarray:
     Coefficients that cannot be negative, and, where a joint has others, its friction against the
     motion at SPEEDS forwards and backwards.
     """
-    friction = [(k, p, LAWS[p.law]) for k, p in enumerate(parameters) if p.law in LAWS]
-    braking = [(k, p) for k, p, law in friction if law.brakes]
-    bent = {p.owner for k, p in braking if LAWS[p.law].signed}
-    unit_rows = np.eye(len(parameters))
-    rows = [unit_rows[k] for k, _, law in friction if not law.signed]
+    laws = [LAWS.get(parameter.law, OF_A_BODY) for parameter in parameters]
+    signed = np.array([law.signed for law in laws], dtype=bool)
+    rows = list(np.eye(len(parameters))[~signed])
+    brakes = np.array([law.brakes for law in laws], dtype=bool)
+    owners = np.array([parameter.owner for parameter in parameters])
+    for joint in np.unique(owners[brakes & signed]):
+        of_joint = np.flatnonzero(brakes & (owners == joint))
+        rows.extend(_braking_rows(parameters, of_joint))
+    return np.array(rows).reshape(len(rows), len(parameters))
+
+
+def _braking_rows(parameters: Sequence[Parameter], of_joint: np.ndarray) -> np.ndarray:
+    """
+    Return the torques (k, p) against the motion at SPEEDS of the parameters of a joint.
+
+    parameters : (p,); of_joint : indices of those of its friction curve
+    """
     speeds = np.concatenate([SPEEDS, -np.array(SPEEDS)])
     zeros = np.zeros_like(speeds)
-    for joint in sorted(bent):
-        curve = np.zeros((len(speeds), len(parameters)))
-        for k, parameter in braking:
-            if parameter.owner == joint:
-                curve[:, k] = np.sign(speeds) * friction_column(parameter, zeros, speeds, zeros)
-        rows.extend(curve[np.abs(curve).max(axis=1) > FADED])
-    return np.array(rows).reshape(len(rows), len(parameters))
+    curve = np.zeros((len(speeds), len(parameters)))
+    for k in of_joint:
+        curve[:, k] = np.sign(speeds) * friction_column(parameters[k], zeros, speeds, zeros)
+    return curve[np.abs(curve).max(axis=1) > FADED]

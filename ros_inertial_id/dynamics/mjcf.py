@@ -182,23 +182,25 @@ class _MjcfText:
 
     def _mount(self):
         """Take out the free joint of the first body, and its seven positions in keyframes."""
-        joints = [e for e in self._world.iter() if e.tag in ('joint', 'freejoint')]
-        free = [j for j in joints if j.tag == 'freejoint' or j.get('type') == 'free']
-        carriers = {joint: body for body in self._world.iter('body') for joint in body}
-        if free not in ([], joints[:1]):
+        for joint in self._world.iter('freejoint'):
+            joint.tag = 'joint'
+            joint.set('type', 'free')
+        free = self._world.findall('.//joint[@type="free"]/..')
+        first_moving = self._world.findall('.//joint/..')[:1]
+        if free not in ([], first_moving):
             raise RobotModelError(
                 f'{self.path} has a free joint',
-                found=[carriers[joint].get('name') for joint in free],
+                found=[body.get('name') for body in free],
                 expected='none, or one of its first body',
                 do='draw a body that closures alone carry in a page of YAML, as joint: free',
             )
-        for joint in free:
+        for body in free:
             _logger.warning(
                 '%s is free in the MJCF; it is taken to be mounted as it is there, and '
                 'its free joint is left out',
-                carriers[joint].get('name'),
+                body.get('name'),
             )
-            carriers[joint].remove(joint)
+            body.remove(next(body.iterfind('joint[@type="free"]')))
             for key in self.root.iterfind('keyframe/key[@qpos]'):
                 key.set('qpos', ' '.join(key.get('qpos', '').split()[7:]))
 

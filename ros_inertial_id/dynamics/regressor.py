@@ -167,11 +167,12 @@ class WrenchRows:
 
     def __init__(self, columns: Sequence[int] = range(10), tensor: np.ndarray = WRENCH) -> None:
         # Only first moments have both force and moment; a mass no moment, an inertia no force.
-        self._mass = [c for c in columns if c == 0]
-        first = tensor[:, :, [c for c in columns if 0 < c < 4]]
-        second = tensor[1][:, [c for c in columns if c > 3], 3:]
+        chosen = np.array(columns, dtype=int)
+        mass = chosen[chosen == 0]
+        first = tensor[:, :, chosen[(chosen > 0) & (chosen < 4)]]
+        second = tensor[1][:, chosen[chosen > 3], 3:]
         self._first, self._second = first.reshape(-1, 12), second.reshape(-1, 9)
-        self._counts = len(self._mass), first.shape[2], second.shape[1]
+        self._counts = len(mass), first.shape[2], second.shape[1]
 
     def __call__(self, u: np.ndarray, w: np.ndarray, features: np.ndarray) -> np.ndarray:
         """

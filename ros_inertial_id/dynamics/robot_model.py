@@ -337,19 +337,24 @@ def _lock(full: Any, held: Mapping[str, float], measured: set[str]) -> Any:
 
 def _describe(model: Any, urdf: str) -> RobotModel:
     """Return the RobotModel, without gravity, of pinocchio's ``model`` of a ``urdf`` text."""
-    joints, placements = list(model.joints)[1:], list(model.jointPlacements)[1:]
     _check_kinds(model)
-    limits = np.array([joint_limits(model, joint) for joint in joints])
-    lower, upper, velocity, effort = limits.T
+    joints, placements, inertias = model.joints, model.jointPlacements, model.inertias
+    rows = []
+    for i in range(1, model.njoints):
+        axis, limits = joint_axis(joints[i]), joint_limits(model, joints[i])
+        standard = inertias[i].toDynamicParameters()
+        rows.append((placements[i].rotation, placements[i].translation, axis, limits, standard))
+    rotations, translations, axes, limits_by_joint, standard_parameters = map(np.array, zip(*rows))
+    lower, upper, velocity, effort = limits_by_joint.T
     arrays = {
-        'rotations': np.array([place.rotation for place in placements]),
-        'translations': np.array([place.translation for place in placements]),
-        'axes': np.array([joint_axis(joint) for joint in joints]),
+        'rotations': rotations,
+        'translations': translations,
+        'axes': axes,
         'lower': lower,
         'upper': upper,
         'velocity': velocity,
         'effort': effort,
-        'inertias': np.array([body.toDynamicParameters() for body in list(model.inertias)[1:]]),
+        'inertias': standard_parameters,
         'gravity_base': np.zeros(3),
     }
     for array in arrays.values():
@@ -361,8 +366,8 @@ def _describe(model: Any, urdf: str) -> RobotModel:
         base_link=base_link,
         joint_names=tuple(model.names[1:]),
         link_names=tuple(link_names),
-        parents=tuple(int(parent) - 1 for parent in list(model.parents)[1:]),
-        prismatic=tuple(joint.shortname().startswith(PRISMATIC) for joint in joints),
+        parents=tuple((np.array(model.parents, dtype=int) - 1)[1:].tolist()),
+        prismatic=tuple(joint.shortname().startswith(PRISMATIC) for joint in joints[1:]),
         pin_model=model,
         doubts=plausible_inertias(parsable(urdf))[1],
         **arrays,

@@ -204,7 +204,9 @@ def _at_fixed_cutoff(data: Dataset) -> Dataset | None:
 def _checked_parameters(data: Dataset) -> tuple[Parameter, ...]:
     """Return the Parameters with what is given; refuse what an estimator cannot do without."""
     options, robot = data.options, data.robot
-    virtual = data.method.virtual_links(robot) if isinstance(data.method, ClosedLoops) else ()
+    virtual: Sequence[str] = ()
+    if isinstance(data.method, ClosedLoops):
+        virtual = data.method.virtual_links(robot)
     bare = [
         name
         for name, pi in zip(robot.link_names, robot.inertias)

@@ -337,7 +337,9 @@ class LeftOut:
         """
         rows = self.groups[group]
         k, R = len(rows.index), rows.R[np.asarray(stretches, dtype=int)]
-        target = np.ones((1, 1)) if targets is None else targets[group]
+        target = np.ones((1, 1))
+        if targets is not None:
+            target = targets[group]
         measured = R[:, :, k : k + len(target)] @ target
         left = measured - R[:, :, :k] @ x[rows.index]
         squares = np.einsum('sri,sri->si', left, left)
