@@ -102,9 +102,9 @@ def _left_by_columns(test):
     for j, rows in enumerate(free.merged_rows(elements.count)):
         k = len(rows.index)
         recorded = rows.R[:, k:][:, efforts]
-        left = np.linalg.norm(recorded[k:], axis=0)
-        whole = np.linalg.norm(recorded, axis=0)
-        out[j] = np.log(np.maximum(left, 1e-9) / np.maximum(whole, 1e-300))
+        unexplained = np.linalg.norm(recorded[k:], axis=0)
+        of_all = np.linalg.norm(recorded, axis=0)
+        out[j] = np.log(np.maximum(unexplained, 1e-9) / np.maximum(of_all, 1e-300))
     return out
 
 
@@ -143,12 +143,12 @@ def units(test: RecordingUnderTest) -> Iterator[Alternative]:
     factors, shown = test.own_factors()
     if not shown.any():
         return
-    size = float(np.median(np.log(np.abs(factors[shown]))))
-    if abs(size) * np.sqrt(shown.sum()) <= np.log(GAIN_OF_ALL):
+    log_factor = float(np.median(np.log(np.abs(factors[shown]))))
+    if abs(log_factor) * np.sqrt(shown.sum()) <= np.log(GAIN_OF_ALL):
         return
-    factor = float(np.exp(size))
+    factor = float(np.exp(log_factor))
     unit = ''
-    if abs(size - MILLI) < SAME_UNIT:
+    if abs(log_factor - MILLI) < SAME_UNIT:
         unit = ' (N mm, or mN m)'
     elif factor < 1.0:
         unit = ' (motor currents?)'
@@ -179,8 +179,8 @@ def percent(test: RecordingUnderTest) -> Iterator[Alternative]:
 def currents(test: RecordingUnderTest) -> Iterator[Alternative]:
     """Yield efforts that are no torques: a factor of either sign for each joint."""
     factors, shown = test.own_factors()
-    size = np.log(np.abs(factors[shown]))
-    if shown.sum() < 2 or np.median(np.abs(size - np.median(size))) <= np.log(UNIT):
+    log_factors = np.log(np.abs(factors[shown]))
+    if shown.sum() < 2 or np.median(np.abs(log_factors - np.median(log_factors))) <= np.log(UNIT):
         return
     words = {'factors': factors}
     yield Alternative('effort is a current', range(test.count), test.scaled(factors), words)
@@ -200,23 +200,23 @@ def gains(test: RecordingUnderTest) -> Iterator[Alternative]:
 def _gain_by_others(test, joint):
     """Return the factor of a joint's efforts that bodies by the other joints show."""
     sizes = test.sizes
-    own = sizes.picked('measured', [joint])
-    size = sizes.of(own, USUAL_GAIN, base=sizes.measured - own)
-    return 1.0 / max(size, SMALLEST_GAIN)
+    joint_alone = sizes.picked('measured', [joint])
+    share = sizes.of(joint_alone, USUAL_GAIN, base=sizes.measured - joint_alone)
+    return 1.0 / max(share, SMALLEST_GAIN)
 
 
 def _gain(test, joint, factor):
     factors = np.ones(test.count)
     factors[joint] = factor
-    size = abs(np.log(factor))
-    severity = severity_of(size, 2.0 * np.log(LEAST_GAIN), within=DOUBTFUL, beyond=WRONG)
+    log_factor = abs(np.log(factor))
+    severity = severity_of(log_factor, 2.0 * np.log(LEAST_GAIN), within=DOUBTFUL, beyond=WRONG)
     return Alternative(
         'gain of a joint',
         [joint],
         test.scaled(factors),
         {'factor': f'{factor:.3g}'},
         severity,
-        below_report_size=size < np.log(LEAST_GAIN),
+        below_report_size=log_factor < np.log(LEAST_GAIN),
     )
 
 
@@ -291,21 +291,21 @@ def encoders(test: RecordingUnderTest) -> Iterator[Alternative]:
 
 def mounting(test: RecordingUnderTest) -> Iterator[Alternative]:
     """Yield gravity from where the described bodies say it comes, and its opposite."""
-    size = float(np.linalg.norm(test.gravity))
-    if not size or not test.described:
+    magnitude = float(np.linalg.norm(test.gravity))
+    if not magnitude or not test.described:
         return
     directions = [-test.gravity]
     shown = _described_gravity(test)
-    if np.linalg.norm(shown) > LARGEST_MOUNTING_ERROR * size:
-        directions.append(shown * size / np.linalg.norm(shown))
+    if np.linalg.norm(shown) > LARGEST_MOUNTING_ERROR * magnitude:
+        directions.append(shown * magnitude / np.linalg.norm(shown))
     for gravity in directions:
-        if gravity @ test.gravity > np.cos(TURNED_GRAVITY) * size**2:
+        if gravity @ test.gravity > np.cos(TURNED_GRAVITY) * magnitude**2:
             continue
         better = test.left_out([replace(test.plain, gravity=gravity)], DESCRIBED)[0]
         if test.gap(better, test.as_recorded[DESCRIBED])[0] > 0.0:
             continue
         gravity = _refined_gravity(test, gravity)
-        angle = np.arccos(np.clip(gravity @ test.gravity / size**2, -1.0, 1.0))
+        angle = np.arccos(np.clip(gravity @ test.gravity / magnitude**2, -1.0, 1.0))
         if angle > TURNED_GRAVITY:
             words = {
                 'angle': f'{np.degrees(angle):.0f}',
@@ -327,8 +327,8 @@ def _described_gravity(test):
     rest = stacked[unknowns:, unknowns:]
     usual = 10.0  # [m/s^2]
     rows = np.vstack([usual * rest[:, :3], np.eye(3)])
-    left = np.append(rest[:, 3] + rest[:, 4], np.zeros(3))
-    return test.gravity + usual * np.linalg.lstsq(rows, left, rcond=None)[0]
+    target = np.append(rest[:, 3] + rest[:, 4], np.zeros(3))
+    return test.gravity + usual * np.linalg.lstsq(rows, target, rcond=None)[0]
 
 
 def _refined_gravity(test, gravity):
@@ -338,8 +338,8 @@ def _refined_gravity(test, gravity):
     tilt = judge.solved_targets(stacked)[-2:, 0]
     if np.linalg.norm(tilt) >= LARGEST_TILT:
         return gravity
-    size = np.linalg.norm(gravity)
-    return size * turned(gravity / size, across_gravity(gravity), tilt)
+    magnitude = np.linalg.norm(gravity)
+    return magnitude * turned(gravity / magnitude, across_gravity(gravity), tilt)
 
 
 def compensated(test: RecordingUnderTest) -> Iterator[Alternative]:

@@ -165,13 +165,13 @@ def checked_statistics(statistics: Mapping[str, Any], checkup: Checkup) -> dict[
     other stretches, not on that of the checkup's fit, and on its validation where there is one.
     """
     fit, where = _unseen(statistics)
-    whole, joints = _by_residuals(fit, where, checkup, {})
+    verdict, joints = _by_residuals(fit, where, checkup, {})
     if joints and 'validation' in statistics:
-        whole, joints = _with_validation(whole, joints, statistics['validation'])
+        verdict, joints = _with_validation(verdict, joints, statistics['validation'])
         training = statistics['training']['filtered'].get('relative_percent')
         validation = statistics['validation']['filtered'].get('relative_percent')
-        whole = _with_ratio(whole, training, validation)
-    return {**checkup.to_dict(), 'verdict': verdict_entry(whole, joints)}
+        verdict = _with_ratio(verdict, training, validation)
+    return {**checkup.to_dict(), 'verdict': verdict_entry(verdict, joints)}
 
 
 def _with_validation(
@@ -259,13 +259,13 @@ def _by_residuals(
     if not any(fitted.torque.values()):  # rows that say zero have no torque to compare with
         return checkup.verdict, checkup.joints
     joints = joint_verdicts(fitted, checkup.nominal, checkup.checks, outside)
-    whole = whole_verdict(fitted, joints, checkup.checks)
+    verdict = whole_verdict(fitted, joints, checkup.checks)
     unchecked = _unchecked(checkup.verdict)
     if not unchecked:
-        return whole, joints
-    whole = no_better_than(USABLE, _wrong_with_a_joint(whole, joints), unchecked)
+        return verdict, joints
+    verdict = no_better_than(USABLE, _wrong_with_a_joint(verdict, joints), unchecked)
     joints = {joint: no_better_than(USABLE, joints[joint], unchecked) for joint in joints}
-    return whole, joints
+    return verdict, joints
 
 
 def _of_rows(fit: Mapping[str, Any], where: str) -> Judged:

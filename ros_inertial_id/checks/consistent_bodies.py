@@ -79,13 +79,13 @@ def with_lone(base: BaseParameters, more: Sequence[Parameter]) -> BaseParameters
 def _factors(judge, stretches, target, order):
     """Return the RFactors of ``stretches`` about the unknowns in ``order``."""
     out, rank = RFactors(len(order)), np.argsort(order)
-    for j, (rows, own) in enumerate(zip(judge.groups, target)):
+    for j, (rows, joint_target) in enumerate(zip(judge.groups, target)):
         count = judge.rows[stretches, j].sum()
         if not count:
             continue
         k, name = len(rows.index), judge.names[j]
         R = rows.R[stretches]
-        y = R[:, :, k:] @ own
+        y = R[:, :, k:] @ joint_target
         equations = np.concatenate([R[:, :, :k], y[:, :, None], y[:, :, None]], axis=2)
         merged = triangle(np.asfortranarray(equations.reshape(-1, k + 2)))
         unit = judge.wide.total.groups[name].unit

@@ -86,9 +86,9 @@ def in_degrees(test: RecordingUnderTest) -> list[Finding]:
         velocity = _radians(observation.velocity)
         turned.append(replace(observation, position=position, velocity=velocity))
     in_radians = data.observed(turned)
-    wide = wide_factor(in_radians, test.wide.structure)
-    other = RecordingUnderTest(in_radians, wide, test.nominal)
-    gap, error = gap_of_free_bodies(test, other)
+    factor = wide_factor(in_radians, test.wide.structure)
+    in_degrees = RecordingUnderTest(in_radians, factor, test.nominal)
+    gap, error = gap_of_free_bodies(test, in_degrees)
     if gap > -SURE_OF_CAUSE * error:
         return []
     return [found('all positions in degrees', test.names, removed_percent(gap))]

@@ -136,9 +136,9 @@ def _needs_a_cause(test: RecordingUnderTest, data: Dataset, columns: ModelColumn
         _by_joint(test, test.torque),
         noise=_by_joint(test, test.noise()),
     )
-    whole = whole_verdict(fit, joint_verdicts(fit, {}, ()), ())
+    verdict = whole_verdict(fit, joint_verdicts(fit, {}, ()), ())
     sliding = any(getattr(test.data.robot, 'prismatic', ()))
-    if whole.word != GOOD or sliding or _described_share(test) > GOOD_RESIDUAL:
+    if verdict.word != GOOD or sliding or _described_share(test) > GOOD_RESIDUAL:
         return True
     scores = [n.score for n in nuisances(data, columns) if n.what in OF_JOINTS]
     return max(scores, default=0.0) > ASKED
@@ -265,13 +265,13 @@ def _other_bodies(test: RecordingUnderTest) -> list[Finding]:
     share = _described_share(test)
     if share < GOOD_RESIDUAL:
         return []
-    own = np.diagonal(test.described_factors[0])
+    factors = np.diagonal(test.described_factors[0])
     other = found(
         'bodies other than described',
         test.names,
         100.0 * share,
         severity=severity_of(share, UNUSABLE_RESIDUAL, within=NOTE, beyond=DOUBTFUL),
-        factor=float(np.median(own[test.moved])),
+        factor=float(np.median(factors[test.moved])),
         by_description=100.0 * share,
     )
     return [other]

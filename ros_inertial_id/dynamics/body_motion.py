@@ -96,9 +96,9 @@ def body_motions(robot: Any, q: np.ndarray, v: np.ndarray | None = None) -> list
 
     q, v : (B, n) joint positions and velocities [rad, m, s]; without v places only
     """
-    size = len(q)
-    zero = np.zeros((3, size))
-    eye = np.broadcast_to(np.eye(3)[:, :, None], (3, 3, size))
+    samples = len(q)
+    zero = np.zeros((3, samples))
+    eye = np.broadcast_to(np.eye(3)[:, :, None], (3, 3, samples))
     base, rates = BodyMotion(eye, zero), [None] * len(robot)
     if v is not None:
         base, rates = BodyMotion(eye, zero, zero, zero, zero, zero), v.T

@@ -91,8 +91,8 @@ class _Body:
         axes = self._axes(kind)
         tree.link(self._name, self._inertial())
         rotation = pin.rpy.rpyToMatrix(*self._numbers('rpy'))
-        place = placement(self._numbers('at'), rotation)
-        tree.joint(joint, kind, ends, place, axes=axes, limits=limits)
+        joint_placement = placement(self._numbers('at'), rotation)
+        tree.joint(joint, kind, ends, joint_placement, axes=axes, limits=limits)
 
     def _numbers(self, key: str) -> np.ndarray:
         words, counts, default = NUMBERS[key]

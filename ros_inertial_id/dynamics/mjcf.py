@@ -240,8 +240,8 @@ def _add_bodies(model, tree):
             kind, axes = SINGLE_JOINTS[joint.shortname()[:11]], [joint_axis(joint)]
             limits = _limits(model, joint)
         ends = links[model.parents[j]], links[j]
-        place = model.jointPlacements[j].homogeneous
-        tree.joint(model.names[j], kind, ends, place, axes=axes, limits=limits)
+        joint_placement = model.jointPlacements[j].homogeneous
+        tree.joint(model.names[j], kind, ends, joint_placement, axes=axes, limits=limits)
     for frame in frames:
         if frame.name not in links.values():
             tree.point(frame.name, links[frame.parentJoint], frame.placement.homogeneous)

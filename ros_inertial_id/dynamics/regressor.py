@@ -181,17 +181,17 @@ class WrenchRows:
         u, w : (..., 3, B) linear and angular part of the twists; features : (12, B) of the motion
         """
         mass, first, second = self._counts
-        size = features.shape[-1]
-        out = np.empty(u.shape[:-2] + (mass + first + second, size))
+        samples = features.shape[-1]
+        out = np.empty(u.shape[:-2] + (mass + first + second, samples))
         if mass:
             np.einsum('...rb,rb->...b', u, features[:3], out=out[..., 0, :])
         if first:
-            force, moment = (self._first @ features).reshape(2, 3, first, size)
+            force, moment = (self._first @ features).reshape(2, 3, first, samples)
             part = out[..., mass : mass + first, :]
             np.einsum('...rb,rcb->...cb', u, force, out=part)
             part += np.einsum('...rb,rcb->...cb', w, moment)
         if second:
-            moment = (self._second @ features[3:]).reshape(3, second, size)
+            moment = (self._second @ features[3:]).reshape(3, second, samples)
             np.einsum('...rb,rcb->...cb', w, moment, out=out[..., mass + first :, :])
         return out
 
@@ -360,17 +360,17 @@ def _motions(robot, q, v, a, base):
 def _step(step, before, turn, joint):
     """Return the columns (6, k + 1, B) of the next body by those ``before`` it, and features."""
     columns, features = before
-    _, count, size = columns.shape
+    _, count, samples = columns.shape
     q, v, a = joint
-    placed = (step.place @ columns.reshape(6, -1)).reshape(6, count, size)
+    placed = (step.place @ columns.reshape(6, -1)).reshape(6, count, samples)
     placed[:3, 0] += step.swing @ features[6:]
-    out = np.empty((6, count + 1, size))
+    out = np.empty((6, count + 1, samples))
     out[:, -1] = 0.0
     if turn is None:
         out[:, :-1] = placed
         _slide(out, q, v, a)
         return out
-    halves, target = placed.reshape(2, 3, count, size), out.reshape(2, 3, count + 1, size)
+    halves, target = placed.reshape(2, 3, count, samples), out.reshape(2, 3, count + 1, samples)
     np.einsum('kib,hknb->hinb', turn, halves[:, :2], out=target[:, :2, :-1])
     target[:, 2, :-1] = halves[:, 2]
     (alpha_x, omega_x), (alpha_y, omega_y), (alpha_z, omega_z) = out[3:, :MOTION]

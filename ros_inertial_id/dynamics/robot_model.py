@@ -485,8 +485,8 @@ def gravity_from_mounting(
 
 
 def _unknown_mounting(mounting: str) -> ConfigError:
-    known = tuple(f'{kind} {names}'.strip() for kind, (names, _) in MOUNTINGS.items())
-    return ConfigError('mounting', found=repr(mounting), exists=known)
+    mountings = tuple(f'{kind} {names}'.strip() for kind, (names, _) in MOUNTINGS.items())
+    return ConfigError('mounting', found=repr(mounting), exists=mountings)
 
 
 def _words_of(mounting: str) -> list[str]:

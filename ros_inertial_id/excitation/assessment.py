@@ -26,10 +26,9 @@ CHUNK = 1000  # samples at once
 COLLISION_POSTURES = 1000  # of one period, for the collision check
 CLEARANCE = 0.03  # [m] beyond its margin at which a shape is far
 STATES = 400  # random states of the workspace
-SPEED_POWER = (
-    3  # power of a uniform number: half of the speeds below an eighth of the limit, as friction
-)
-#           is hardest to predict there
+# Power of a uniform number: half of the speeds are below an eighth of the limit, where friction is
+# hardest to predict.
+SPEED_POWER = 3
 ACCELERATION = 0.5  # share of the acceleration limits
 
 

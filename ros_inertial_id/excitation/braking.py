@@ -103,11 +103,11 @@ class Brakes:
         )
         parts = parts.transpose(2, 0, 1, 3).reshape(len(q), 3, -1)
         self._path = np.hstack([parts, np.gradient(parts, PATH, axis=0)])
-        own = np.abs(a).max(0)  # the motion itself is checked elsewhere
+        of_motion = np.abs(a).max(0)  # the motion itself is checked elsewhere
         most = limits.acceleration / (1.0 - limits.margins['acceleration'])
         self._most = (1.0 + ROUNDED_USE) * np.concatenate(
             [
-                np.where(most > 0, np.maximum(most, own), np.inf),
+                np.where(most > 0, np.maximum(most, of_motion), np.inf),
                 effort * np.where(robot.effort > 0, robot.effort, np.inf),
             ]
         )
@@ -144,18 +144,18 @@ class Brakes:
     def _stops(self):
         """Return, of each of the starts, (K, 3) path time, rate and slope until it rests."""
         stops: list[np.ndarray] = [np.zeros((1, 3))] * len(self._starts)
-        left, worst = np.arange(len(self._starts)), ''
+        unsolved, worst = np.arange(len(self._starts)), ''
         for share in SHARES:
-            count = len(left)
+            count = len(unsolved)
             path = self._follow(
-                np.array([self._starts[left], np.ones(count), np.zeros(count)]), 0.0, share
+                np.array([self._starts[unsolved], np.ones(count), np.zeros(count)]), 0.0, share
             )
             worst, broken = self._broken(path)
             broken |= path[-1, 1] > 0.0
             for k in np.flatnonzero(~broken):
-                stops[left[k]] = _trimmed(path[:, :, k], 0.0)
-            left = left[broken]
-            if not len(left):
+                stops[unsolved[k]] = _trimmed(path[:, :, k], 0.0)
+            unsolved = unsolved[broken]
+            if not len(unsolved):
                 return tuple(stops)
         raise MotionError(
             'the course cannot be braked within the limits',

@@ -121,8 +121,8 @@ class CollisionShapes:
         for request, margin in zip(shapes.collisionRequests, wanted):
             request.security_margin, request.enable_contact = float(margin), True
         boxes = pin.BroadPhaseManager_NaiveCollisionManager(robot.pin_model, self.geometry, shapes)
-        for k, place in enumerate(robot.pin_q(q)):
-            if pin.computeCollisions(robot.pin_model, data, boxes, place, at_once):
+        for k, configuration in enumerate(robot.pin_q(q)):
+            if pin.computeCollisions(robot.pin_model, data, boxes, configuration, at_once):
                 hits = [
                     (pair, result)
                     for pair, result in enumerate(shapes.collisionResults)
@@ -205,11 +205,13 @@ def _add_pairs(robot, geometry, of_robot):
     for first, second in combinations(range(len(carriers)), 2):
         if first >= of_robot:
             return
-        body, other = carriers[first], carriers[second]
+        first_body, second_body = carriers[first], carriers[second]
         if second >= of_robot:
-            apart = body >= 0
+            apart = first_body >= 0
         else:
-            apart = body != other and not _neighbours(robot.parents, body, other)
+            apart = first_body != second_body and not _neighbours(
+                robot.parents, first_body, second_body
+            )
         if apart:
             geometry.addCollisionPair(pin.CollisionPair(first, second))
 
@@ -237,8 +239,8 @@ def _near(robot, geometry, postures, margins):
     ):
         request.security_margin = float(margin)
     near = np.zeros((len(postures), len(geometry.collisionPairs)), dtype=bool)
-    for row, place in zip(near, robot.pin_q(postures)):
-        pin.computeCollisions(robot.pin_model, data, geometry, shapes, place, False)
+    for row, configuration in zip(near, robot.pin_q(postures)):
+        pin.computeCollisions(robot.pin_model, data, geometry, shapes, configuration, False)
         row[:] = [r.isCollision() for r in shapes.collisionResults]
     return near
 

@@ -108,11 +108,11 @@ def basis(
     """
     w = 2.0 * np.pi / period * np.arange(1, harmonics + 1)
     angle = np.asarray(times, dtype=float)[:, None] * w
-    sin, cos, one = np.sin(angle), np.cos(angle), np.ones((len(angle), 1))
+    sin, cos, ones = np.sin(angle), np.cos(angle), np.ones((len(angle), 1))
     return (
-        np.hstack([one, sin, cos]),
-        np.hstack([0 * one, w * cos, -w * sin]),
-        np.hstack([0 * one, -w * w * sin, -w * w * cos]),
+        np.hstack([ones, sin, cos]),
+        np.hstack([0 * ones, w * cos, -w * sin]),
+        np.hstack([0 * ones, -w * w * sin, -w * w * cos]),
     )
 
 
@@ -125,11 +125,11 @@ def rest_space(harmonics: int, start_given: bool = False) -> tuple[np.ndarray, n
     start_given : q(0) = ``start``; otherwise it is free and ``direction`` is zero
     """
     k = np.arange(1, harmonics + 1, dtype=float)
-    zero, one = np.zeros(harmonics), np.ones(harmonics)
-    rows = [np.r_[0.0, k, zero], np.r_[0.0, zero, k * k]]
+    zeros, ones = np.zeros(harmonics), np.ones(harmonics)
+    rows = [np.r_[0.0, k, zeros], np.r_[0.0, zeros, k * k]]
     if start_given:
-        rows.append(np.r_[1.0, zero, one])
-    direction = np.r_[1.0, zero, zero] * float(start_given)
+        rows.append(np.r_[1.0, zeros, ones])
+    direction = np.r_[1.0, zeros, zeros] * float(start_given)
     return direction, np.linalg.svd(np.array(rows))[2][len(rows) :].T
 
 

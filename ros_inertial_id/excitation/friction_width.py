@@ -19,9 +19,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 WIDTH_SAMPLES = 2000  # of a period: a joint passes through the width in hundredths of a second
-SHOWN_WIDTH = (
-    0.02  # [rad/s, m/s] of the widths that are to be shown: good drives have 0.01 to 0.05
-)
+SHOWN_WIDTH = 0.02  # [rad/s, m/s] that is to be shown: good drives have 0.01 to 0.05
 FILTER = 0.016  # [s] standard deviation of a low-pass filter of 10 Hz
 END = 0.2  # [s] at both ends of a motion, from rest: presliding, and filters that guess
 PRIOR = 2.0  # c / sigma, of friction of 1 % and noise of 0.5 % of the torque limit; the
@@ -79,7 +77,7 @@ def _filtered(g, step):
 
 def _slope(x):
     """Return g(x) and its derivative; one exponential is all that a hyperbolic function costs."""
-    size = np.abs(x)
-    e = np.exp(-2.0 * size)
+    speed = np.abs(x)
+    e = np.exp(-2.0 * speed)
     square = 4.0 * e / (1.0 + e) ** 2
-    return x * square, square * (1.0 - 2.0 * size * (1.0 - e) / (1.0 + e))
+    return x * square, square * (1.0 - 2.0 * speed * (1.0 - e) / (1.0 + e))

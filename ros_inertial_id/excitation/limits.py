@@ -40,17 +40,17 @@ class Slowing:
 
         q, v : (n, N) [rad, rad/s]; below 0 where the limit is kept
         """
-        known = np.isfinite(self.gain)[:, None]
-        gain = np.where(known, self.gain[:, None], 0.0)
+        slows = np.isfinite(self.gain)[:, None]
+        gain = np.where(slows, self.gain[:, None], 0.0)
         away = np.where(v > 0, self.high_end[:, None] - q, q - self.low_end[:, None])
-        root = np.sqrt(np.maximum(gain * np.where(known, away, 0.0), LEAST_RADICAND))
+        root = np.sqrt(np.maximum(gain * np.where(slows, away, 0.0), LEAST_RADICAND))
         room = root - self.offset[:, None]
         sign, slope = (
             np.where(v > 0, 1.0, -1.0),
             np.where(room > 0, 0.5 * self.share * gain / root, 0.0),
         )
-        over = np.where(known, np.abs(v) - self.share * np.maximum(room, 0.0), -np.inf)
-        return over, sign * slope, np.where(known, sign, 0.0)
+        over = np.where(slows, np.abs(v) - self.share * np.maximum(room, 0.0), -np.inf)
+        return over, sign * slope, np.where(slows, sign, 0.0)
 
     def at(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the limits (n, N) [rad/s] at q, v (n, N), inf where there is none."""
@@ -190,16 +190,16 @@ def kinematic_limits(robot: RobotModel, options: Any) -> Limits:
         for name in GIVEN
     }
     slowing = Slowing(np.zeros(count), none, -none, none)
-    known, notices = maker_limits(robot, options.limits)
-    if known:
-        limits['lower'] = np.fmax(limits['lower'], known['lower'])
+    published, notices = maker_limits(robot, options.limits)
+    if published:
+        limits['lower'] = np.fmax(limits['lower'], published['lower'])
         for name in GIVEN[1:]:
-            limits[name] = _tightened(limits[name], known[name])
+            limits[name] = _tightened(limits[name], published[name])
         slowing = Slowing(
-            known['offset'],
-            known['gain'],
-            known['low_end'],
-            known['high_end'],
+            published['offset'],
+            published['gain'],
+            published['low_end'],
+            published['high_end'],
             1.0 - options.velocity_margin,
         )
     guessed = not np.isfinite(limits['acceleration']).any()
@@ -216,11 +216,11 @@ def kinematic_limits(robot: RobotModel, options: Any) -> Limits:
         'acceleration': options.acceleration_margin,
         'effort': options.effort_margin,
     }
-    kept = {name: (1.0 - margins.get(name, 0.0)) * limits[name] for name in GIVEN[2:]}
+    reduced = {name: (1.0 - margins.get(name, 0.0)) * limits[name] for name in GIVEN[2:]}
     return Limits(
         lower=limits['lower'] + inset,
         upper=limits['upper'] - inset,
-        **kept,
+        **reduced,
         box=_box(options.box),
         sphere=float(options.sphere),
         slowing=slowing,

@@ -253,8 +253,8 @@ def _columns_by_law(
     """
     columns: dict[tuple[str, Any], list[tuple[int, int]]] = {}
     for joint, laws in enumerate(friction):
-        for place, law, constant in laws:
-            columns.setdefault((law, constant), []).append((place, joint))
+        for base_column, law, constant in laws:
+            columns.setdefault((law, constant), []).append((base_column, joint))
     return [(law, np.array(places).T) for law, places in columns.items()]
 
 

@@ -128,6 +128,6 @@ class PathClock:
             if nearest is np.floor:
                 time = float(self.points(time - 2.0 * POINT_STEP, time)[-1])
             return self._brakes.change(time, self._at(time), 0.0)
-        place = GRID * nearest(np.round(state[0] / GRID, 6))
-        begin = max(time + place - state[0], self._changes[-1].end)
+        grid_point = GRID * nearest(np.round(state[0] / GRID, 6))
+        begin = max(time + grid_point - state[0], self._changes[-1].end)
         return self._brakes.stop(begin, self._at(begin)[0])

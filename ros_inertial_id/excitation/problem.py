@@ -222,8 +222,8 @@ def information_of(model: IdentifiedModel, parameters: Sequence[Parameter]) -> n
     Base parameters beta = K pi of covariance C are worth K' C^-1 K about pi; those of the next
     motion add to it (Gautier and Khalil 1992 design each alone; the sum is Fisher's information).
     """
-    place = {p.name: k for k, p in enumerate(parameters)}
-    shared = [k for k, entry in enumerate(model.base) if set(entry['grouping']) <= set(place)]
+    column_of = {p.name: k for k, p in enumerate(parameters)}
+    shared = [k for k, entry in enumerate(model.base) if set(entry['grouping']) <= set(column_of)]
     if not shared:
         raise MotionError(
             'the model is of another robot',
@@ -233,7 +233,7 @@ def information_of(model: IdentifiedModel, parameters: Sequence[Parameter]) -> n
     K = np.zeros((len(shared), len(parameters)))
     for row, k in zip(K, shared):
         for name, coefficient in model.base[k]['grouping'].items():
-            row[place[name]] = coefficient
+            row[column_of[name]] = coefficient
     covariance = model.covariance[np.ix_(shared, shared)]
     scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
     inverse = np.linalg.pinv(covariance / np.outer(scale, scale), hermitian=True)
@@ -255,11 +255,11 @@ def _weights(robot, options, limits):
 def _friction(robot, base):
     """Return, per joint, (place among the base columns, law, nonlinear)."""
     out: list[list[tuple]] = [[] for _ in robot.joint_names]
-    for place, k in enumerate(base.independent):
+    for base_column, k in enumerate(base.independent):
         parameter = base.parameters[k]
         if k >= 10 * len(robot):
             out[robot.joint_names.index(parameter.owner)].append(
-                (place, parameter.law, parameter.nonlinear)
+                (base_column, parameter.law, parameter.nonlinear)
             )
     return tuple(map(tuple, out))
 

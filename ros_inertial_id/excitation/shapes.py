@@ -164,8 +164,8 @@ def obstacle_shape(text: str, name: str) -> pin.GeometryObject:
             found=repr(text),
             exists=('box X Y Z LX LY LZ', 'sphere X Y Z R', 'cylinder X Y Z R LENGTH'),
         )
-    center, size = numbers[:3], numbers[3:]
-    shape = {'sphere': coal.Sphere, 'cylinder': coal.Cylinder, 'box': coal.Box}[kind](*size)
+    center, dimensions = numbers[:3], numbers[3:]
+    shape = {'sphere': coal.Sphere, 'cylinder': coal.Cylinder, 'box': coal.Box}[kind](*dimensions)
     return pin.GeometryObject(f'{name}_0', 0, 0, pin.SE3(np.eye(3), center), shape)
 
 
@@ -181,5 +181,5 @@ def floor_shape() -> pin.GeometryObject:
 
 def is_upright(gravity: np.ndarray) -> bool:
     """Return whether ``gravity`` (3,) in the base frame [m/s^2] is that of a base on a floor."""
-    size = float(np.linalg.norm(gravity))
-    return size > 0.0 and -gravity[2] / size >= UPRIGHT
+    magnitude = float(np.linalg.norm(gravity))
+    return magnitude > 0.0 and -gravity[2] / magnitude >= UPRIGHT

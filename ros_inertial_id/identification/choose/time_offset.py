@@ -196,9 +196,9 @@ def _least_squares_offset(model_columns, stacked, column_indices, brakes):
 
     column_indices : (k,) of what is beside it; brakes : (k,) bool which are not below zero
     """
-    size, free = len(model_columns.prior.unit), int((~brakes).sum())
+    unknowns, free = len(model_columns.prior.unit), int((~brakes).sum())
     order = np.concatenate([column_indices[~brakes], column_indices[brakes]])
-    R = of_columns(stacked, np.append(order, size + np.arange(3)))
+    R = of_columns(stacked, np.append(order, unknowns + np.arange(3)))
     braking, rate = R[free:, free:-3], R[free:, -3]
     target = R[free:, -2:].sum(1)
     if not brakes.any():
