@@ -102,9 +102,9 @@ def _left_by_columns(test):
     for j, rows in enumerate(free.merged_rows(elements.count)):
         k = len(rows.index)
         recorded = rows.R[:, k:][:, efforts]
-        unexplained = np.linalg.norm(recorded[k:], axis=0)
+        residual_norms = np.linalg.norm(recorded[k:], axis=0)
         of_all = np.linalg.norm(recorded, axis=0)
-        out[j] = np.log(np.maximum(unexplained, 1e-9) / np.maximum(of_all, 1e-300))
+        out[j] = np.log(np.maximum(residual_norms, 1e-9) / np.maximum(of_all, 1e-300))
     return out
 
 

@@ -354,9 +354,9 @@ class RecordingUnderTest:
             if square <= 1e-12 * np.square(recorded).sum(0).max():
                 continue
             ratio[j] = described @ recorded / square
-            unexplained = np.square(recorded - np.outer(described, ratio[j])).sum(0)
+            residual_squares = np.square(recorded - np.outer(described, ratio[j])).sum(0)
             independent = self.row_counts[j] / self.model_columns.correlation_rows[self.names[j]]
-            error[j] = np.sqrt(unexplained / square / independent)
+            error[j] = np.sqrt(residual_squares / square / independent)
         return ratio, error
 
     def own_factors(self) -> tuple[np.ndarray, np.ndarray]:

@@ -456,12 +456,15 @@ def friction_columns(
     q, v, a, load : (N,), see there
     """
     out = np.empty((len(parameters), len(q)))
-    preslides = [k for k, p in enumerate(parameters) if LAWS[p.law].memory]
-    if preslides:  # of one law: what it has of the way is alike for all distances
-        out[preslides] = _presliding_columns(q, v, [parameters[k].nonlinear for k in preslides])
+    preslides = []
     for k, parameter in enumerate(parameters):
-        if k not in preslides:
+        if LAWS[parameter.law].memory:
+            preslides.append(k)
+        else:
             out[k] = friction_column(parameter, q, v, a, load)
+    if preslides:  # of one law: what it has of the way is alike for all distances
+        distances = [parameters[k].nonlinear for k in preslides]
+        out[preslides] = _presliding_columns(q, v, distances)
     return out
 
 

@@ -252,7 +252,7 @@ def _limits(model, joint):
     """Return {lower, upper, velocity, effort: limit} of a hinge or slide, where it has them."""
     lower, upper, velocity, effort = joint_limits(model, joint)
     # Pinocchio's are counted from ref, its positions are not.
-    reference = _configurations(model)[REFERENCE][joint.idx_q]
+    reference = model.referenceConfigurations[REFERENCE][joint.idx_q]
     limits = {
         'lower': lower + reference,
         'upper': upper + reference,
@@ -343,14 +343,9 @@ def _single_joints(model):
             yield name, joint
 
 
-def _configurations(model):
-    """Return {name: configuration (nq,)}: REFERENCE, and the keyframes."""
-    return {pair.key(): pair.data() for pair in model.referenceConfigurations}
-
-
 def _references(model):
     """Return the (first) position of every joint in which it is drawn."""
-    drawn = _configurations(model)[REFERENCE]
+    drawn = model.referenceConfigurations[REFERENCE]
     return [drawn[joint.idx_q] for joint in model.joints[1:]]
 
 
@@ -358,7 +353,7 @@ def _say_start(model, tree, root):
     """Say where hinges and slides are at the first keyframe, or the reference without one."""
     keyframes = [key.get('name') for key in root.iterfind('keyframe/key[@qpos]')]
     first, *_ = (*keyframes, REFERENCE)
-    q = _configurations(model)[first]
+    q = model.referenceConfigurations[first]
     for name, joint in _single_joints(model):
         if joint.nq == 1 and q[joint.idx_q]:
             tree.say('start', f'{name} {q[joint.idx_q]:.6g}')

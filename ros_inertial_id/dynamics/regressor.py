@@ -219,13 +219,13 @@ class JointStep:
     """
     From the body before a joint to the one that it moves, frames turned so that z is the axis.
 
-    place : (6, 6) spatial vectors of the one before in the joint's frame at q = 0
+    transform : (6, 6) spatial vectors of the one before in the joint's frame at q = 0
     swing : (3, 6) acceleration of the joint's origin by the products of omega, same frame
     tensor : (2, 3, 10, 12), see WrenchRows, of parameters in the link's own frame
     rows : WrenchRows of all ten parameters
     """
 
-    place: np.ndarray
+    transform: np.ndarray
     swing: np.ndarray
     tensor: np.ndarray
     rows: WrenchRows
@@ -239,13 +239,13 @@ def joint_steps(robot: Any) -> tuple[JointStep, ...]:
         before = turned[parent]
         R = (before.T @ robot.rotations[i] @ turned[i]).T
         arm = before.T @ robot.translations[i]
-        place = np.zeros((6, 6))
-        place[:3, :3] = place[3:, 3:] = R
-        place[:3, 3:] = -R @ pin.skew(arm)
+        transform = np.zeros((6, 6))
+        transform[:3, :3] = transform[3:, 3:] = R
+        transform[:3, 3:] = -R @ pin.skew(arm)
         force = WRENCH[0, :, 1:4, 6:]  # omega x (omega x arm) is what a first moment adds
         tensor = _about_turned(turned[i])
         swing = R @ np.einsum('rcp,c->rp', force, arm)
-        steps.append(JointStep(place, swing, tensor, WrenchRows(tensor=tensor)))
+        steps.append(JointStep(transform, swing, tensor, WrenchRows(tensor=tensor)))
     return tuple(steps)
 
 
@@ -362,7 +362,7 @@ def _step(step, before, turn, joint):
     columns, features = before
     _, count, samples = columns.shape
     q, v, a = joint
-    placed = (step.place @ columns.reshape(6, -1)).reshape(6, count, samples)
+    placed = (step.transform @ columns.reshape(6, -1)).reshape(6, count, samples)
     placed[:3, 0] += step.swing @ features[6:]
     out = np.empty((6, count + 1, samples))
     out[:, -1] = 0.0

@@ -189,11 +189,11 @@ class _Search:
     """
 
     def __init__(
-        self, robot: RobotModel, options: DesignOptions, known: np.ndarray | None
+        self, robot: RobotModel, options: DesignOptions, information: np.ndarray | None
     ) -> None:
         self._began, self._cpu_began = time.monotonic(), sum(os.times()[:4])
         self.robot, self.options = robot, options
-        self.problem, self.base = motion_problem(robot, options, known)
+        self.problem, self.base = motion_problem(robot, options, information)
         check_postures(self.problem, options)
         self.best: Candidate | None = None
         self.checked: Assessment | None = None

@@ -32,7 +32,7 @@ class MotionProblem:
     columns : (b,) base columns among the 10 n inertial ones, then friction
     friction : per joint a tuple of (place among the base columns, law, nonlinear parameters)
     nominal : (b,) base parameters for the torque limits
-    known : (b, b) W'W of earlier recordings or None; share : samples the motion will give
+    information : (b, b) W'W of earlier recordings or None; share : samples the motion will give
     tool : (body, offset (3,)) of the end effector; shapes : that are kept apart
     criterion : name; period [s]; space, direction, start : coordinates, see rest_space
     moments : (n, b, b) E[w_j' w_j] over the workspace; root : (b, b) whitens their weighted sum
@@ -45,7 +45,7 @@ class MotionProblem:
     columns: np.ndarray
     friction: tuple[tuple[Any, ...], ...]
     nominal: np.ndarray
-    known: np.ndarray | None
+    information: np.ndarray | None
     share: float
     limits: Limits
     tool: tuple[int, np.ndarray]
@@ -124,9 +124,9 @@ class Objective:
         """Return G = W'W (b, b) of the rows W of ``evaluate`` and of what was known before."""
         weighted = (self.problem.weights[:, None] * W).reshape(len(W), -1)
         G = self.problem.share / W.shape[2] * (weighted @ weighted.T)
-        if self.problem.known is None:
+        if self.problem.information is None:
             return G
-        return G + self.problem.known
+        return G + self.problem.information
 
     def width_variances(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return variances (n,) by friction widths, derivatives by coefficients c (n, 1 + 2 K)."""

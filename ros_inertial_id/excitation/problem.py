@@ -167,12 +167,12 @@ def design_parameters(robot: RobotModel, options: DesignOptions) -> tuple[Parame
 
 
 def motion_problem(
-    robot: RobotModel, options: DesignOptions, known: np.ndarray | None = None
+    robot: RobotModel, options: DesignOptions, information: np.ndarray | None = None
 ) -> tuple[MotionProblem, BaseParameters]:
     """
     Return the MotionProblem and BaseParameters of a design.
 
-    known : (p, p) W'W of earlier recordings about all p columns or None
+    information : (p, p) W'W of earlier recordings about all p columns or None
     Raises MotionError for what cannot be designed for.
     """
     limits = find_limits(robot, options)
@@ -180,8 +180,8 @@ def motion_problem(
     base = structural_base(ARM, [robot], parameters)
     shapes = wanted_shapes(robot, options, np.random.default_rng(options.seed))
     direction, space = rest_space(options.harmonics, len(options.start) > 0)
-    if known is not None:
-        known = known[np.ix_(base.independent, base.independent)]
+    if information is not None:
+        information = information[np.ix_(base.independent, base.independent)]
     start = np.zeros(len(robot))
     if len(options.start):
         start = np.array(options.start, dtype=float)
@@ -193,7 +193,7 @@ def motion_problem(
         columns=base.independent,
         friction=_friction(robot, base),
         nominal=base.nominal(),
-        known=known,
+        information=information,
         share=RECORDED_RATE * options.period,
         limits=limits,
         tool=_tool(robot),
