@@ -117,7 +117,7 @@ class Trial:
 
     @property
     def change(self) -> Change:
-        """Return what it changes."""
+        """Return the Change of the recording."""
         return self.alternative.change
 
     def gap(self, others: Errors) -> tuple[float, float]:
@@ -132,7 +132,7 @@ class Trial:
 
     def surely_better_by(self, recorded: Errors) -> str:
         """
-        Return by which kind of bodies it surely predicts better than as ``recorded``, '' if none.
+        Return the kind of bodies that predicts surely better than as ``recorded``, '' if none.
 
         The other kind must not contradict, nor what the rms of both says.
         """
@@ -294,7 +294,7 @@ def _sure(candidates, recorded):
 
 
 def _alike(sure, recorded):
-    """Return what is as good as the best of ``sure`` causes, the cheapest first."""
+    """Return the causes as good as the best of ``sure`` ones, the cheapest first."""
     best = min(sure, key=lambda trial: trial.gap(recorded)[0])
     ranked = []
     for number, trial in enumerate(sure):
@@ -346,13 +346,13 @@ def _others_predict_as_well(test, trial, recorded):
 
 
 def _sentence(test, trial):
-    """Return what the finding of a trial would say."""
+    """Return the sentence of the finding of a trial."""
     joints = ', '.join(test.names[j] for j in trial.alternative.joints)
     return KINDS[trial.alternative.name].says.format(joints=joints, **_words(test, trial))
 
 
 def removed_percent(gap: float) -> float:
-    """Return what a ``gap`` of logarithms of squared errors takes of the residual [%]."""
+    """Return the share of the residual [%] that a ``gap`` of log squared errors removes."""
     return float(100.0 * (1.0 - np.exp(0.5 * gap)))
 
 
@@ -363,7 +363,7 @@ def _efforts_alone_tell(trial, recorded):
 
 
 def _words(test, trial):
-    """Return what the sentences of a trial have in braces, but for its joints."""
+    """Return the fields of the sentences of a trial, but for its joints."""
     words = dict(trial.alternative.words)
     if 'factors' in words:
         words['gains'] = _gains_advice(test, words['factors'], words.get('unknown', ()))
@@ -372,7 +372,7 @@ def _words(test, trial):
 
 def _gains_advice(test, factors, unknown):
     """
-    Return what to do about efforts that are ``factors`` (n,) times torques.
+    Return the advice for efforts that are ``factors`` (n,) times torques.
 
     unknown : names of joints that show none
     """

@@ -102,7 +102,7 @@ def _of_arm(
     progress: Progress | None,
     model: IdentifiedModel | None,
 ) -> Checked:
-    """Return what is said of one recording of an arm; settings : options, method, description."""
+    """Return the Checked of a recording of an arm; settings : options, method, description."""
     options, method, urdf = settings
     with one_thread():
         signals = _signals(recording, options, method, urdf)
@@ -241,7 +241,7 @@ def checkup_of(
 
 
 def _rank(finding: Finding) -> tuple[int, bool, float]:
-    """Return what orders findings: what samples show comes before what a fit of all says."""
+    """Return the sort key of a finding: those of samples come before those of a fit."""
     severity = -SEVERITIES.index(finding.severity)
     return severity, finding.unit in FITTED, -finding.evidence
 

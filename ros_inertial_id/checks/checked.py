@@ -122,7 +122,7 @@ def cleaned(recordings: Sequence[Recording], checkup: Checkup) -> list[Recording
 
 
 def reason_not_to_use(checkup: Checkup) -> str:
-    """Return why a recording is left out by its ``checkup``, '' if it is not."""
+    """Return the reason for which a ``checkup`` leaves a recording out, '' if it does not."""
     if checkup.verdict.word != DO_NOT_USE:
         return ''
     wrong = [finding.sentence() for finding in of_severity(checkup.checks, WRONG)]
@@ -269,7 +269,7 @@ def _by_residuals(
 
 
 def _of_rows(fit: Mapping[str, Any], where: str) -> Judged:
-    """Return what is judged of rows that measure more than rounding."""
+    """Return the Judged of rows that measure more than rounding."""
     rounding = ROUNDED * max(fit['measured_rms'].values(), default=0.0)
     torque = {row: rms for row, rms in fit['measured_rms'].items() if rms > rounding}
     return Judged(fit['rms'], torque, where)

@@ -145,7 +145,7 @@ def _needs_a_cause(test: RecordingUnderTest, data: Dataset, columns: ModelColumn
 
 
 def _described_share(test: RecordingUnderTest) -> float:
-    """Return what the description alone leaves of the torque, 0 without inertias."""
+    """Return the relative residual of the description alone, 0 without inertias."""
     if not test.described:
         return 0.0
     moved = test.moved

@@ -211,7 +211,7 @@ class RecordingUnderTest:
         return out
 
     def _judge_key(self, change: Change, bodies: str) -> Any:
-        """Return what changes that one LeftOut judges have in common."""
+        """Return the key of changes that one LeftOut judges."""
         if bodies == DESCRIBED:
             return change.load
         return change.gravity.tobytes()
@@ -414,7 +414,7 @@ class Sizes:
 
     def of(self, combination: np.ndarray, usual: float, base: np.ndarray | None = None) -> float:
         """
-        Return how much there is of a ``combination`` (3 n,), of ``usual`` size.
+        Return the size of a ``combination`` (3 n,), of ``usual`` size beforehand.
 
         Combinations are of [measured | rate in each group | slopes]
         base : (3 n,) what it is added to, what was measured in all groups by default

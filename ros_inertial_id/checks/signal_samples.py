@@ -83,7 +83,7 @@ def _long(signals: RawSignals, rows: np.ndarray) -> np.ndarray:
 
 
 def fewest_equal(x: Quantity) -> int:
-    """Return how many equal steps of ``x`` in a row are those of a frozen source."""
+    """Return the number of equal steps of ``x`` in a row that a frozen source has."""
     return max(FEWEST_EQUAL, int(FROZEN / x.period))
 
 

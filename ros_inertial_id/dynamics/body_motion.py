@@ -161,7 +161,7 @@ def rotation_about(axis: np.ndarray, q: np.ndarray, before: np.ndarray = np.eye(
 
 @lru_cache(maxsize=512)  # small batches: making it costs more than using it
 def _rodrigues(axis: bytes, before: bytes) -> np.ndarray:
-    """Return what 1, cosine and sine contribute (9, 3) to the rotations about an axis."""
+    """Return the factors (9, 3) of 1, cosine and sine in the rotations about an axis."""
     along = np.frombuffer(axis)
     outer = np.outer(along, along)
     parts = np.frombuffer(before).reshape(3, 3) @ [outer, np.eye(3) - outer, pin.skew(along)]

@@ -177,7 +177,7 @@ def _length(robot: ElementTree.Element) -> float:
 
 
 def _distance(joint_or_inertial: ElementTree.Element) -> float:
-    """Return how far its origin is from that of the link [m]."""
+    """Return the distance of its origin from that of the link [m]."""
     xyz = attribute(joint_or_inertial, 'origin', 'xyz') or '0 0 0'
     return math.hypot(*map(float, xyz.split()))
 

@@ -209,7 +209,7 @@ def _check_way_to_root(link: str, parents: dict[str, str]) -> None:
 
 
 def _opened(joint: ElementTree.Element, child: str) -> str:
-    """Return how the loop that a ``joint`` closes is described: opened, and closed in words."""
+    """Return the advice for a ``joint`` that closes a loop: open it, and close it in words."""
     name, closure = joint.get('name'), CLOSURES.get(joint.get('type', ''), 'point')
     advice = (
         f'open the loop: let joint {name!r} be fixed and carry a link {name}_end without '

@@ -146,7 +146,7 @@ def about_origin(mass: float, centre: np.ndarray, inertia: np.ndarray) -> np.nda
 
 
 def _steiner(mass, centre):
-    """Return what inertias (..., 3, 3) about the origin are more than those about the centre."""
+    """Return inertias (..., 3, 3) about the origin minus those about the centre."""
     square = (centre**2).sum(-1)[..., None, None] * np.eye(3)
     return np.asarray(mass)[..., None, None] * (square - centre[..., None] * centre[..., None, :])
 

@@ -291,7 +291,7 @@ def bodies_rows(
 
 def gravity_slopes(robot: Any, q: np.ndarray) -> list[np.ndarray]:
     """
-    Return what unit gravity along x, y, z of the base adds to rows: per body (3, k, 4, B).
+    Return the slopes of rows by gravity along x, y, z of the base: per body (3, k, 4, B).
 
     robot, q : see ``bodies_rows``, whose rows are affine in gravity; of mass and first moments
     alone, as gravity pulls at nothing else
@@ -407,4 +407,7 @@ def tree_rows(
         ``robot.subtree(j)`` in that order; tau_j = rows.T @ parameters.
     """
     bodies = bodies_rows(robot, q, v, a, gravity_base)
-    return [np.concatenate([bodies[i][k] for i, k in moved]) for moved in robot.moved]
+    rows = []
+    for moved in robot.moved:
+        rows.append(np.concatenate([bodies[i][k] for i, k in moved]))
+    return rows

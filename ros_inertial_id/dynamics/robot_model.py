@@ -108,7 +108,7 @@ class RobotModel:
 
     @cached_property
     def steps(self) -> tuple[JointStep, ...]:
-        """Return what is constant in the motion from body to body."""
+        """Return the JointSteps: the constants of the motion from body to body."""
         return joint_steps(self)
 
     @cached_property
@@ -225,7 +225,7 @@ def _all_matches(entries: Sequence[str], names: Sequence[str]) -> list[str]:
 
 
 def _matches(entry: str, names: Sequence[str]) -> list[str]:
-    """Return which of ``names`` an entry stands for: itself, but for a pattern with * or ?."""
+    """Return the ``names`` that an entry stands for: itself, but for a pattern with * or ?."""
     if '*' in entry or '?' in entry:
         return fnmatch.filter(names, entry)
     return [entry]
@@ -501,7 +501,7 @@ def right_angles(angles: Sequence[float] | np.ndarray) -> np.ndarray:
 
 
 def rounded_mounting(mounting: str) -> str:
-    """Return in which degrees ``right_angles`` reads a ``mounting``, '' where as it stands."""
+    """Return a ``mounting`` in the degrees of ``right_angles``, '' where they change nothing."""
     kind, *words = _words_of(mounting)
     if kind not in ('rpy', 'rho_phi'):
         return ''

@@ -50,7 +50,7 @@ class Change:
 
     @property
     def end(self) -> float:
-        """Return when the rate has reached its goal [s]."""
+        """Return the time at which the rate has reached its goal [s]."""
         return self.begin + SLOPE_STEP * (len(self.path) - 1)
 
     def state(self, times: np.ndarray) -> np.ndarray:

@@ -232,7 +232,7 @@ def _random_postures(robot, rng):
 
 
 def _near(robot, geometry, postures, margins):
-    """Return in which postures each pair is nearer than its margin [m], (N, m)."""
+    """Return whether each pair is nearer than its margin [m] in each posture, (N, m)."""
     data, shapes = robot.pin_model.createData(), geometry.createData()
     for request, margin in zip(
         shapes.collisionRequests, np.broadcast_to(margins, len(geometry.collisionPairs))

@@ -204,7 +204,7 @@ class _Search:
 
     @property
     def seconds(self) -> float:
-        """Return how long it has searched [s]."""
+        """Return the time since the search began [s]."""
         return time.monotonic() - self._began
 
     def run(

@@ -40,7 +40,7 @@ def postures_allowed(problem: MotionProblem, q: np.ndarray) -> np.ndarray:
 
 
 def tool_outside(objective: Objective, tree: TreePass) -> np.ndarray:
-    """Return how far the tool is outside its bounds (N,) [m], in a TreePass of ``objective``."""
+    """Return the excess of the tool over its bounds (N,) [m], in a TreePass of ``objective``."""
     limits = objective.problem.limits
     if not limits.bounds_tool:
         return np.full(tree.q.shape[1], -np.inf)
@@ -65,7 +65,7 @@ def limit_steps(problem: MotionProblem) -> np.ndarray:
 
 
 def least_gap(problem: MotionProblem, q: np.ndarray, most: float) -> float:
-    """Return by how much shapes keep more than their margins in postures q (N, n), at ``most``."""
+    """Return the least distance beyond margins [m] of shapes in postures q (N, n), at ``most``."""
     return min(float(problem.shapes.near(problem.robot, q, most).gaps.min(initial=most)), most)
 
 

@@ -55,7 +55,7 @@ def by_widths(
     v: np.ndarray, step: float, expected: np.ndarray, samples: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return what not knowing the widths adds to the variance of each joint, its derivatives by v.
+    Return the variance by friction widths of each joint (n,), and its derivatives by v.
 
     Both in arrays, (n,) and (n, N).
     v : (n, N) velocities every ``step`` [s] that stand for ``samples`` measured ones

@@ -36,7 +36,7 @@ class Slowing:
 
     def beyond(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """
-        Return how far velocities exceed the limit (n, N) [rad/s], and its slopes by q and v.
+        Return the excess of velocities (n, N) [rad/s] over the limit, its slopes by q and v.
 
         q, v : (n, N) [rad, rad/s]; below 0 where the limit is kept
         """

@@ -70,16 +70,16 @@ class PathClock:
 
     @property
     def delay(self) -> float:
-        """Return by how much the motion is stretched so far, if it goes on [s]."""
+        """Return the delay of the motion so far, if it goes on [s]."""
         last = self._changes[-1]
         return last.end - float(last.path[-1, 0]) - self._begin
 
     def rests_at(self) -> float:
-        """Return when the last promise has come to rest [s]."""
+        """Return the time at which the last promise has come to rest [s]."""
         return self._promised()[-1].end
 
     def points(self, first: float, last: float) -> np.ndarray:
-        """Return when (N,) [s] a piece has its points, from ``first`` to ``last`` [s]."""
+        """Return the times (N,) [s] of the points of a piece, from ``first`` to ``last`` [s]."""
         changes, until = np.zeros(0), np.inf
         for change in reversed(self._promised()):  # a later one cuts those before it short
             ends = np.array([change.begin, change.end])
@@ -95,7 +95,7 @@ class PathClock:
         return np.sort(np.concatenate([grid, changes[(first < changes) & (changes < last)]]))
 
     def times(self, path_times: np.ndarray) -> np.ndarray:
-        """Return when (N,) [s] the path clock shows ``path_times`` (N,) [s], if it goes on."""
+        """Return the times (N,) [s] of ``path_times`` (N,) [s], if the path clock goes on."""
         grid = [np.linspace(s.begin, s.end, len(s.path)) for s in self._changes]
         places = np.unique(np.concatenate(grid))
         shown = np.maximum.accumulate(self._state(places, self._changes)[0])

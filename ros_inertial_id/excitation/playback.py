@@ -175,7 +175,7 @@ def _check_start(start, robot):
 
 def deviation(robot: RobotModel, q: np.ndarray, expected: np.ndarray) -> np.ndarray:
     """
-    Return how far joints at q are from where they are expected, each (..., n) [rad or m].
+    Return the deviation of joints at q from the expected positions, each (..., n) [rad or m].
 
     Joints without limits that turn are reported within one turn: whole turns are none of it.
     """
@@ -205,7 +205,7 @@ class Guard:
         tau: np.ndarray,
     ) -> str:
         """
-        Return why the robot must stop, '' when all is well.
+        Return the reason for which the robot must stop, '' when all is well.
 
         expected : (N, n) of the course at the samples' own times; q, v, tau : (N, n) measured
         """

@@ -57,7 +57,7 @@ class Rehearsal:
     feedforward: FeedforwardError | None = None
 
     def words(self, mounting: str) -> str:
-        """Return what would happen, in words; ``mounting`` : for which torques were computed."""
+        """Return the course in words; ``mounting`` : for which torques were computed."""
         course, stopping = self.course, self.stopping
         shares = [f'{name} {100 * share:.0f} % of its limits' for name, share in self.use.items()]
         words = [
@@ -134,7 +134,7 @@ def rehearse(
 
 
 def stopping_of(course: Course, brakes: Brakes) -> Stopping:
-    """Return how a course stops with its Brakes: the worst of all moments."""
+    """Return the Stopping of a course with its Brakes: the worst of all moments."""
     begins = np.concatenate([[stop[0, 0]] * len(stop) for stop in brakes.stops])
     ways = np.concatenate([stop[:, 0] for stop in brakes.stops])
     rests = course.at(ways)[0]

@@ -69,7 +69,7 @@ def aligned(
 
 
 def _aligned_efforts(data, model_columns, reduced):
-    """Return what ``aligned`` does of measured efforts."""
+    """Return the result of ``aligned`` for measured efforts."""
     linear = LINEAR / data.first.summary.cutoff
     applied, rest = 0.0, find_time_offset(data, model_columns)
     least = SIGNIFICANT_OFFSET * rest.standard_error
@@ -116,7 +116,7 @@ def under_prior(offset: TimeOffset) -> TimeOffset:
 
 def _aligned_commands(data, model_columns, reduced):
     """
-    Return what ``aligned`` does of commands, whose delay is sought behind a filter of its own.
+    Return the result of ``aligned`` for commands: their delay is sought behind its own filter.
 
     Friction explains all of a delay but its jerk, which noise of the positions hides.
     """

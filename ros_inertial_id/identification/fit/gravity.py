@@ -124,7 +124,7 @@ class FreeGravity:
 
 
 def gravity_of(choice: Choice) -> GivenGravity | FreeGravity:
-    """Return how the model that was chosen takes gravity."""
+    """Return the gravity, given or free, of the model that was chosen."""
     if choice.tilted:
         return FreeGravity(choice.model_columns)
     return GivenGravity()

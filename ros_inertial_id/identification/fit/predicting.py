@@ -138,7 +138,7 @@ Predicting = EstimatedParameters | ConsistentLinks
 
 
 def predicting(data: Dataset, problem: Problem, rows: EstimateOfRows) -> Predicting:
-    """Return what predicts ``data``: consistent links where they are asked for."""
+    """Return the solution that predicts ``data``: consistent links where they are asked for."""
     if predicts_consistently(data):
         return consistent_links(data, problem, rows)
     return EstimatedParameters(rows.free)
@@ -194,7 +194,7 @@ def _by_stretches(
 
 
 def _known(data: Dataset, base: BaseParameters, inherited: np.ndarray | None) -> Known:
-    """Return what the options and the description say of the parameters of all links."""
+    """Return the prior knowledge of all links, by the options and the description."""
     lines = data.options.given
     parameters = with_known(base.parameters, lines)
     named = {line.split()[0] for line in lines}

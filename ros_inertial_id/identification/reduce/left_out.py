@@ -297,7 +297,7 @@ class LeftOut:
 
     def solution(self, stacked: np.ndarray, column_indices: np.ndarray) -> np.ndarray:
         """
-        Return what chosen columns (P,) make of what was measured, others zero.
+        Return the solution (P,) of chosen columns for what was measured, others zero.
 
         stacked : triangle of ``stacked`` by default; column_indices : (k,) of the unknowns
         """
@@ -352,7 +352,7 @@ class LeftOut:
 
     @cached_property
     def sets(self) -> SetsLeftOut:
-        """Return which stretches are left out together."""
+        """Return the sets of stretches that are left out together."""
         return self.wide.sets_left_out()
 
     @cached_property
@@ -436,7 +436,7 @@ class LeftOut:
 
 
 def rows_of(wide: WideFactor) -> np.ndarray:
-    """Return how many rows (stretches, groups) each group of each stretch has."""
+    """Return the number of rows (stretches, groups) of each group of each stretch."""
     out = np.zeros((len(wide.stretches), len(wide.groups)))
     for k, stretch in enumerate(wide.stretches):
         for j, name in enumerate(wide.groups):

@@ -121,7 +121,7 @@ def alike_constants(structure: Structure) -> list[dict[str, Parameter]]:
 
 
 def usual_constants(tried: Sequence[Mapping[str, Parameter]]) -> int:
-    """Return which constants ``tried`` all joints have unless others predict better: smooth."""
+    """Return the constants ``tried`` of all joints unless others predict better: smooth ones."""
     memory = []
     for constants in tried:
         memory.append(any(LAWS[parameter.law].memory for parameter in constants.values()))

@@ -105,7 +105,7 @@ class WideFactor:
 
     @property
     def efforts(self) -> int:
-        """Return where the columns of efforts begin."""
+        """Return the index at which the columns of efforts begin."""
         return self.places + 3 * len(self.gravity_columns)
 
     @property
@@ -187,7 +187,7 @@ class WideFactor:
         )
 
     def sets_left_out(self) -> 'SetsLeftOut':
-        """Return which stretches are left out together."""
+        """Return the sets of stretches that are left out together."""
         count = len(self.stretches)
         order, quarter = np.arange(count), max(1, count // 4)
         return SetsLeftOut(
