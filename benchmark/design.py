@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from ros_inertial_id.dynamics.robot_model import gravity_from_mounting, load_robot_model
 from ros_inertial_id.excitation.assessment import assess_motion, torque_errors
-from ros_inertial_id.excitation.design import design, DesignOptions, motion_at, SAMPLES
+from ros_inertial_id.excitation.design import design, DesignOptions, motion_at, SEARCH_SAMPLES
 from ros_inertial_id.excitation.feasible import finest_grid
 from ros_inertial_id.excitation.problem import motion_problem
 from ros_inertial_id.excitation.search import restart
@@ -144,7 +144,7 @@ def tell(title, robot, options):
     """Print one design."""
     result, problem = design(robot, options), motion_problem(robot, options)[0]
     error = relative_error(problem, result.motion)
-    ratios = error / random_errors(problem, SAMPLES)
+    ratios = error / random_errors(problem, SEARCH_SAMPLES)
     use = ', '.join(f'{kind} {x:.1f}' for kind, x in use_at_10_khz(problem, result.motion).items())
     gap = result.summary().get('collision_clearance_at_least_m', np.nan)
     print(

@@ -25,7 +25,7 @@ import pinocchio as pin
 from threadpoolctl import threadpool_limits
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
-from ros_inertial_id.excitation.braking import GRID, LONGEST, STEP
+from ros_inertial_id.excitation.braking import GRID, LONGEST_BRAKING, SLOPE_STEP
 from ros_inertial_id.excitation.design import design, DesignOptions
 from ros_inertial_id.excitation.fourier import random_motion
 from ros_inertial_id.excitation.limits import kinematic_limits
@@ -204,7 +204,10 @@ def braking(*urdfs, seeds=(0, 1, 2)):
         limits = kinematic_limits(robot, options)
         course = plan_course(designed.motion, designed.motion.start + 0.05, robot)
         brakes = course.brakes(robot, limits)
-        stopping, times = stopping_of(course, brakes), [STEP * (len(s) - 1) for s in brakes.stops]
+        stopping, times = (
+            stopping_of(course, brakes),
+            [SLOPE_STEP * (len(s) - 1) for s in brakes.stops],
+        )
         speed = designed.use.joints['velocity'].max() * (1.0 - limits.margins['velocity'])
         alone, joint = one_joint_alone(course, limits, GRID * np.arange(len(times)))
         least = least_times(course, robot, limits, GRID * (len(times) - 1))
@@ -275,7 +278,7 @@ def least_times(course, robot, limits, last):
     these limits of acceleration and torque.
     """
     count, rates = round(last / PATH) + 1, np.linspace(0.0, 1.0, RATES)
-    beyond = np.arange(count + round(LONGEST / PATH))
+    beyond = np.arange(count + round(LONGEST_BRAKING / PATH))
     period = round(course.motion.period / course.speed / PATH)
     times = PATH * np.where(beyond < count, beyond, beyond - period)  # the motion repeats itself
     q, v, a = course.at(times)
@@ -306,7 +309,7 @@ def least_times(course, robot, limits, last):
             robot.effort,
         ]
     )
-    out, after = np.zeros(len(beyond)), np.where(rates > 0.0, LONGEST, 0.0)
+    out, after = np.zeros(len(beyond)), np.where(rates > 0.0, LONGEST_BRAKING, 0.0)
     for k in reversed(beyond):
         x0, x1, x2 = (part[k] for part in parts)
         x2 = np.where(np.abs(x2) > 1e-9, x2, 1e-9)
@@ -318,10 +321,10 @@ def least_times(course, robot, limits, last):
         span = 2.0 * PATH / np.maximum(rates[:, None] + rates, 1e-9)
         there = np.sqrt(np.maximum(slowest, 0.0))
         hardest = 2.0 * PATH / np.maximum(rates + there, 1e-9) + np.interp(there, rates, after)
-        stopped = np.where(slowest <= 0.0, rates / np.maximum(-low, 1e-9), LONGEST)
+        stopped = np.where(slowest <= 0.0, rates / np.maximum(-low, 1e-9), LONGEST_BRAKING)
         after = np.minimum(
-            np.minimum(np.where(within, span + after, LONGEST).min(1), stopped),
-            np.where(slowest > 0.0, hardest, LONGEST),
+            np.minimum(np.where(within, span + after, LONGEST_BRAKING).min(1), stopped),
+            np.where(slowest > 0.0, hardest, LONGEST_BRAKING),
         )
         out[k] = after[-1]
     return out[:count]

@@ -12,17 +12,17 @@ from .recording_under_test import Alternative, DESCRIBED, FREE, RecordingUnderTe
 from .thresholds import (
     ASKED,
     DELAY_BY_LOAD,
+    ENCODER_ZERO,
     GAIN_OF_ALL,
-    LATE,
     LATE_ALONE,
+    LATE_OF_ALL,
     LEAST_GAIN,
     LEAST_LOAD,
     LOAD_OF_LINK,
-    SURE,
-    TOO_LATE,
-    TURNED,
+    SURE_OF_CAUSE,
+    TURNED_GRAVITY,
     UNIT,
-    ZERO,
+    UNUSABLE_DELAY,
 )
 from ..identification.choose.choice import LARGEST_TILT
 from ..identification.prepare.mounting import across_gravity, turned
@@ -42,7 +42,7 @@ LARGEST_MOUNTING_ERROR = 0.5  # of gravity: less is shown by the described bodie
 def negated(test: RecordingUnderTest) -> Iterator[Alternative]:
     """Yield the efforts of one joint, or of several, negated."""
     ratio, error = (np.diagonal(x) for x in test.described_factors)
-    driven, against = test.driving > SURE, ratio < -ASKED * error
+    driven, against = test.driving > SURE_OF_CAUSE, ratio < -ASKED * error
     candidates = [(j,) for j in np.flatnonzero(test.moved).tolist()]
     for chosen in (driven, against, driven | against):
         candidates.append(tuple(np.flatnonzero(chosen).tolist()))
@@ -54,7 +54,7 @@ def negated(test: RecordingUnderTest) -> Iterator[Alternative]:
 
 def all_negated(test: RecordingUnderTest) -> Iterator[Alternative]:
     """Yield the efforts of all joints negated."""
-    confirmed = bool(np.median(test.driving) > SURE)
+    confirmed = bool(np.median(test.driving) > SURE_OF_CAUSE)
     yield _negated(test, 'effort negated', range(test.count), confirmed)
 
 
@@ -102,9 +102,9 @@ def _left_by_columns(test):
     for j, rows in enumerate(free.merged_rows(elements.count)):
         k = len(rows.index)
         recorded = rows.R[:, k:][:, efforts]
-        left = np.linalg.norm(recorded[k:], axis=0)
-        whole = np.linalg.norm(recorded, axis=0)
-        out[j] = np.log(np.maximum(left, 1e-9) / np.maximum(whole, 1e-300))
+        residual_norms = np.linalg.norm(recorded[k:], axis=0)
+        of_all = np.linalg.norm(recorded, axis=0)
+        out[j] = np.log(np.maximum(residual_norms, 1e-9) / np.maximum(of_all, 1e-300))
     return out
 
 
@@ -143,12 +143,12 @@ def units(test: RecordingUnderTest) -> Iterator[Alternative]:
     factors, shown = test.own_factors()
     if not shown.any():
         return
-    size = float(np.median(np.log(np.abs(factors[shown]))))
-    if abs(size) * np.sqrt(shown.sum()) <= np.log(GAIN_OF_ALL):
+    log_factor = float(np.median(np.log(np.abs(factors[shown]))))
+    if abs(log_factor) * np.sqrt(shown.sum()) <= np.log(GAIN_OF_ALL):
         return
-    factor = float(np.exp(size))
+    factor = float(np.exp(log_factor))
     unit = ''
-    if abs(size - MILLI) < SAME_UNIT:
+    if abs(log_factor - MILLI) < SAME_UNIT:
         unit = ' (N mm, or mN m)'
     elif factor < 1.0:
         unit = ' (motor currents?)'
@@ -179,8 +179,8 @@ def percent(test: RecordingUnderTest) -> Iterator[Alternative]:
 def currents(test: RecordingUnderTest) -> Iterator[Alternative]:
     """Yield efforts that are no torques: a factor of either sign for each joint."""
     factors, shown = test.own_factors()
-    size = np.log(np.abs(factors[shown]))
-    if shown.sum() < 2 or np.median(np.abs(size - np.median(size))) <= np.log(UNIT):
+    log_factors = np.log(np.abs(factors[shown]))
+    if shown.sum() < 2 or np.median(np.abs(log_factors - np.median(log_factors))) <= np.log(UNIT):
         return
     words = {'factors': factors}
     yield Alternative('effort is a current', range(test.count), test.scaled(factors), words)
@@ -200,30 +200,30 @@ def gains(test: RecordingUnderTest) -> Iterator[Alternative]:
 def _gain_by_others(test, joint):
     """Return the factor of a joint's efforts that bodies by the other joints show."""
     sizes = test.sizes
-    own = sizes.picked('measured', [joint])
-    size = sizes.of(own, USUAL_GAIN, base=sizes.measured - own)
-    return 1.0 / max(size, SMALLEST_GAIN)
+    joint_alone = sizes.picked('measured', [joint])
+    share = sizes.of(joint_alone, USUAL_GAIN, base=sizes.measured - joint_alone)
+    return 1.0 / max(share, SMALLEST_GAIN)
 
 
 def _gain(test, joint, factor):
     factors = np.ones(test.count)
     factors[joint] = factor
-    size = abs(np.log(factor))
-    severity = severity_of(size, 2.0 * np.log(LEAST_GAIN), within=DOUBTFUL, beyond=WRONG)
+    log_factor = abs(np.log(factor))
+    severity = severity_of(log_factor, 2.0 * np.log(LEAST_GAIN), within=DOUBTFUL, beyond=WRONG)
     return Alternative(
         'gain of a joint',
         [joint],
         test.scaled(factors),
         {'factor': f'{factor:.3g}'},
         severity,
-        below_report_size=size < np.log(LEAST_GAIN),
+        below_report_size=log_factor < np.log(LEAST_GAIN),
     )
 
 
 def late(test: RecordingUnderTest) -> Iterator[Alternative]:
     """Yield the efforts of all joints late or early."""
     every = range(test.count)
-    yield _late(test, 'effort delayed', every, _delay(test.sizes, every), LATE)
+    yield _late(test, 'effort delayed', every, _delay(test.sizes, every), LATE_OF_ALL)
 
 
 def one_late(test: RecordingUnderTest) -> Iterator[Alternative]:
@@ -238,7 +238,7 @@ def one_late(test: RecordingUnderTest) -> Iterator[Alternative]:
 def _late(test, name, joints, delay, least):
     """Return a ``delay`` [s] of the efforts of ``joints``, below report size under ``least``."""
     rate = test.element(test.elements.rate, joints)
-    severity = severity_of(abs(delay), TOO_LATE, within=DOUBTFUL, beyond=WRONG)
+    severity = severity_of(abs(delay), UNUSABLE_DELAY, within=DOUBTFUL, beyond=WRONG)
     return Alternative(
         name,
         joints,
@@ -285,28 +285,28 @@ def encoders(test: RecordingUnderTest) -> Iterator[Alternative]:
             [j],
             test.with_target(test.measured + zero * slope),
             {'zero': f'{zero:+.2g}'},
-            below_report_size=abs(zero) < ZERO,
+            below_report_size=abs(zero) < ENCODER_ZERO,
         )
 
 
 def mounting(test: RecordingUnderTest) -> Iterator[Alternative]:
     """Yield gravity from where the described bodies say it comes, and its opposite."""
-    size = float(np.linalg.norm(test.gravity))
-    if not size or not test.described:
+    magnitude = float(np.linalg.norm(test.gravity))
+    if not magnitude or not test.described:
         return
     directions = [-test.gravity]
     shown = _described_gravity(test)
-    if np.linalg.norm(shown) > LARGEST_MOUNTING_ERROR * size:
-        directions.append(shown * size / np.linalg.norm(shown))
+    if np.linalg.norm(shown) > LARGEST_MOUNTING_ERROR * magnitude:
+        directions.append(shown * magnitude / np.linalg.norm(shown))
     for gravity in directions:
-        if gravity @ test.gravity > np.cos(TURNED) * size**2:
+        if gravity @ test.gravity > np.cos(TURNED_GRAVITY) * magnitude**2:
             continue
         better = test.left_out([replace(test.plain, gravity=gravity)], DESCRIBED)[0]
         if test.gap(better, test.as_recorded[DESCRIBED])[0] > 0.0:
             continue
         gravity = _refined_gravity(test, gravity)
-        angle = np.arccos(np.clip(gravity @ test.gravity / size**2, -1.0, 1.0))
-        if angle > TURNED:
+        angle = np.arccos(np.clip(gravity @ test.gravity / magnitude**2, -1.0, 1.0))
+        if angle > TURNED_GRAVITY:
             words = {
                 'angle': f'{np.degrees(angle):.0f}',
                 'gravity': ' '.join(f'{x:.2f}' for x in gravity + 0.0),
@@ -327,8 +327,8 @@ def _described_gravity(test):
     rest = stacked[unknowns:, unknowns:]
     usual = 10.0  # [m/s^2]
     rows = np.vstack([usual * rest[:, :3], np.eye(3)])
-    left = np.append(rest[:, 3] + rest[:, 4], np.zeros(3))
-    return test.gravity + usual * np.linalg.lstsq(rows, left, rcond=None)[0]
+    target = np.append(rest[:, 3] + rest[:, 4], np.zeros(3))
+    return test.gravity + usual * np.linalg.lstsq(rows, target, rcond=None)[0]
 
 
 def _refined_gravity(test, gravity):
@@ -338,8 +338,8 @@ def _refined_gravity(test, gravity):
     tilt = judge.solved_targets(stacked)[-2:, 0]
     if np.linalg.norm(tilt) >= LARGEST_TILT:
         return gravity
-    size = np.linalg.norm(gravity)
-    return size * turned(gravity / size, across_gravity(gravity), tilt)
+    magnitude = np.linalg.norm(gravity)
+    return magnitude * turned(gravity / magnitude, across_gravity(gravity), tilt)
 
 
 def compensated(test: RecordingUnderTest) -> Iterator[Alternative]:

@@ -40,10 +40,10 @@ from .recording_under_test import (
     TINY,
 )
 from .thresholds import (
-    ALIKE,
+    ALIKE_RESIDUALS,
     ASKED,
     GOOD_RESIDUAL,
-    SURE,
+    SURE_OF_CAUSE,
     SYSTEMATIC_RESIDUAL,
     UNRELATED_RESIDUAL,
     UNUSABLE_RESIDUAL,
@@ -117,7 +117,7 @@ class Trial:
 
     @property
     def change(self) -> Change:
-        """Return what it changes."""
+        """Return the Change of the recording."""
         return self.alternative.change
 
     def gap(self, others: Errors) -> tuple[float, float]:
@@ -132,7 +132,7 @@ class Trial:
 
     def surely_better_by(self, recorded: Errors) -> str:
         """
-        Return by which kind of bodies it surely predicts better than as ``recorded``, '' if none.
+        Return the kind of bodies that predicts surely better than as ``recorded``, '' if none.
 
         The other kind must not contradict, nor what the rms of both says.
         """
@@ -148,7 +148,9 @@ class Trial:
         """Return whether ``bodies`` are sure, while the other kind loses no more than chance."""
         gap, error = self.gap_by(bodies, recorded)
         loss, slack = self.gap_by(OTHER_KIND[bodies], recorded)
-        return gap < -SURE * error and loss < max(2.0 * slack, 2.0 * np.log(ALIKE))
+        return gap < -SURE_OF_CAUSE * error and loss < max(
+            2.0 * slack, 2.0 * np.log(ALIKE_RESIDUALS)
+        )
 
     def _makes_description_right(self, recorded):
         """Return whether described bodies are to be asked, and explain the efforts with it."""
@@ -166,7 +168,7 @@ class Trial:
         still = self._rms(self.errors, FREE, joints)
         joints_remain = still > UNRELATED_RESIDUAL * np.linalg.norm(test.torque[joints])
         # Logarithms weigh a joint that is hardly explained like all.
-        worse = free > ALIKE * self._rms(recorded, FREE)
+        worse = free > ALIKE_RESIDUALS * self._rms(recorded, FREE)
         # Of another robot's description a change explains a part.
         torque = self._torque()
         foreign_before = self._rms(recorded, DESCRIBED) > UNUSABLE_RESIDUAL * torque
@@ -183,11 +185,11 @@ class Trial:
         """
         if not self.test.described or self.change.load:
             return False
-        most = ALIKE
+        most = ALIKE_RESIDUALS
         first_slope = self.test.elements.slope(0)
         if self.change.target[:, first_slope:].any():
             before, after = (self._rms(e, FREE, joints) for e in (recorded, self.errors))
-            most = max(ALIKE, before / after)
+            most = max(ALIKE_RESIDUALS, before / after)
         before = self._rms(recorded, DESCRIBED, joints)
         return self._rms(self.errors, DESCRIBED, joints) > most * before
 
@@ -265,7 +267,7 @@ def _fewest_joints(test, tried):
     ranked = []
     for number, trial in enumerate(tried):
         gap, error = trial.gap(best.errors)
-        if gap <= SURE * error + 1e-12:
+        if gap <= SURE_OF_CAUSE * error + 1e-12:
             ranked.append((len(trial.alternative.joints), gap, number))
     return tried[min(ranked)[-1]]
 
@@ -292,13 +294,13 @@ def _sure(candidates, recorded):
 
 
 def _alike(sure, recorded):
-    """Return what is as good as the best of ``sure`` causes, the cheapest first."""
+    """Return the causes as good as the best of ``sure`` ones, the cheapest first."""
     best = min(sure, key=lambda trial: trial.gap(recorded)[0])
     ranked = []
     for number, trial in enumerate(sure):
         gap, error = trial.gap(best.errors)
         # What the description is wrong by is alike in all stretches.
-        if gap <= np.hypot(error, 2.0 * np.log(ALIKE)):
+        if gap <= np.hypot(error, 2.0 * np.log(ALIKE_RESIDUALS)):
             ranked.append((trial.check.cost, gap, number))
     return [sure[number] for *_, number in sorted(ranked)]
 
@@ -344,24 +346,24 @@ def _others_predict_as_well(test, trial, recorded):
 
 
 def _sentence(test, trial):
-    """Return what the finding of a trial would say."""
+    """Return the sentence of the finding of a trial."""
     joints = ', '.join(test.names[j] for j in trial.alternative.joints)
     return KINDS[trial.alternative.name].says.format(joints=joints, **_words(test, trial))
 
 
 def removed_percent(gap: float) -> float:
-    """Return what a ``gap`` of logarithms of squared errors takes of the residual [%]."""
+    """Return the share of the residual [%] that a ``gap`` of log squared errors removes."""
     return float(100.0 * (1.0 - np.exp(0.5 * gap)))
 
 
 def _efforts_alone_tell(trial, recorded):
     """Return whether free bodies, whatever is described, predict surely better with a change."""
     gap, error = trial.gap_by(FREE, recorded)
-    return gap < -SURE * error
+    return gap < -SURE_OF_CAUSE * error
 
 
 def _words(test, trial):
-    """Return what the sentences of a trial have in braces, but for its joints."""
+    """Return the fields of the sentences of a trial, but for its joints."""
     words = dict(trial.alternative.words)
     if 'factors' in words:
         words['gains'] = _gains_advice(test, words['factors'], words.get('unknown', ()))
@@ -370,7 +372,7 @@ def _words(test, trial):
 
 def _gains_advice(test, factors, unknown):
     """
-    Return what to do about efforts that are ``factors`` (n,) times torques.
+    Return the advice for efforts that are ``factors`` (n,) times torques.
 
     unknown : names of joints that show none
     """

@@ -102,7 +102,7 @@ def _of_arm(
     progress: Progress | None,
     model: IdentifiedModel | None,
 ) -> Checked:
-    """Return what is said of one recording of an arm; settings : options, method, description."""
+    """Return the Checked of a recording of an arm; settings : options, method, description."""
     options, method, urdf = settings
     with one_thread():
         signals = _signals(recording, options, method, urdf)
@@ -152,12 +152,12 @@ def _of_rig(
     for recording, findings in zip(recordings, each):
         _, masked = without_bad(recording, findings)
         checkups.append(checkup_of(findings, (masked,)))
-    whole = together(checkups)
+    checkup = together(checkups)
     unchecked = None in doubts
-    if whole.verdict.word == DO_NOT_USE or not unchecked:
-        return whole, data
-    reasons = (*whole.verdict.reasons, f'{UNCHECKED} {method}')
-    return replace(whole, verdict=Verdict(NOT_CHECKED, reasons)), data
+    if checkup.verdict.word == DO_NOT_USE or not unchecked:
+        return checkup, data
+    reasons = (*checkup.verdict.reasons, f'{UNCHECKED} {method}')
+    return replace(checkup, verdict=Verdict(NOT_CHECKED, reasons)), data
 
 
 def _strongest(doubts: Sequence[Sequence[Mapping[str, Any]] | None]) -> list[list[Finding]]:
@@ -236,12 +236,12 @@ def checkup_of(
     noise = rms.get('noise', {})
     fit = Judged(residual, torque, noise=noise)
     joints = joint_verdicts(fit, rms.get('nominal', {}), order)
-    whole = whole_verdict(fit, joints, order)
-    return Checkup(tuple(order), whole, joints, masked, **rms)
+    verdict = whole_verdict(fit, joints, order)
+    return Checkup(tuple(order), verdict, joints, masked, **rms)
 
 
 def _rank(finding: Finding) -> tuple[int, bool, float]:
-    """Return what orders findings: what samples show comes before what a fit of all says."""
+    """Return the sort key of a finding: those of samples come before those of a fit."""
     severity = -SEVERITIES.index(finding.severity)
     return severity, finding.unit in FITTED, -finding.evidence
 

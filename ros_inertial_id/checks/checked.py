@@ -38,7 +38,7 @@ from ..measurement.recording import Channel, empty, page_out, Recording
 Verdicts = tuple[Verdict, Mapping[str, Verdict]]  # of all joints together, {joint: Verdict}
 
 UNCHECKED = 'units and masses not checked for method'
-PIECE = 100_000  # samples that are copied together
+COPIED_SAMPLES = 100_000  # samples that are copied together
 BRIDGED = 0.04  # [s] that a straight line follows the motion; longer is a gap
 MARGINS = {'contact': CONTACT_MARGIN}  # [s] on either side of a window that are masked as well
 STAMP_ROUNDING = 1e-6  # [s] of stamps: the margin of other windows
@@ -104,9 +104,9 @@ def _inside(t: np.ndarray, start: float, end: float, ordered: bool) -> np.ndarra
 def _masked(values: np.ndarray, bad: np.ndarray) -> np.ndarray:
     """Return values (N, k) with NaN where they are ``bad``, piece by piece."""
     out = empty(values.shape, values.dtype)
-    for low in range(0, len(values), PIECE):
+    for low in range(0, len(values), COPIED_SAMPLES):
         page_out()
-        part = slice(low, low + PIECE)
+        part = slice(low, low + COPIED_SAMPLES)
         out[part] = np.where(bad[part], np.nan, values[part])
     return out
 
@@ -122,7 +122,7 @@ def cleaned(recordings: Sequence[Recording], checkup: Checkup) -> list[Recording
 
 
 def reason_not_to_use(checkup: Checkup) -> str:
-    """Return why a recording is left out by its ``checkup``, '' if it is not."""
+    """Return the reason for which a ``checkup`` leaves a recording out, '' if it does not."""
     if checkup.verdict.word != DO_NOT_USE:
         return ''
     wrong = [finding.sentence() for finding in of_severity(checkup.checks, WRONG)]
@@ -165,13 +165,13 @@ def checked_statistics(statistics: Mapping[str, Any], checkup: Checkup) -> dict[
     other stretches, not on that of the checkup's fit, and on its validation where there is one.
     """
     fit, where = _unseen(statistics)
-    whole, joints = _by_residuals(fit, where, checkup, {})
+    verdict, joints = _by_residuals(fit, where, checkup, {})
     if joints and 'validation' in statistics:
-        whole, joints = _with_validation(whole, joints, statistics['validation'])
+        verdict, joints = _with_validation(verdict, joints, statistics['validation'])
         training = statistics['training']['filtered'].get('relative_percent')
         validation = statistics['validation']['filtered'].get('relative_percent')
-        whole = _with_ratio(whole, training, validation)
-    return {**checkup.to_dict(), 'verdict': verdict_entry(whole, joints)}
+        verdict = _with_ratio(verdict, training, validation)
+    return {**checkup.to_dict(), 'verdict': verdict_entry(verdict, joints)}
 
 
 def _with_validation(
@@ -259,17 +259,17 @@ def _by_residuals(
     if not any(fitted.torque.values()):  # rows that say zero have no torque to compare with
         return checkup.verdict, checkup.joints
     joints = joint_verdicts(fitted, checkup.nominal, checkup.checks, outside)
-    whole = whole_verdict(fitted, joints, checkup.checks)
+    verdict = whole_verdict(fitted, joints, checkup.checks)
     unchecked = _unchecked(checkup.verdict)
     if not unchecked:
-        return whole, joints
-    whole = no_better_than(USABLE, _wrong_with_a_joint(whole, joints), unchecked)
+        return verdict, joints
+    verdict = no_better_than(USABLE, _wrong_with_a_joint(verdict, joints), unchecked)
     joints = {joint: no_better_than(USABLE, joints[joint], unchecked) for joint in joints}
-    return whole, joints
+    return verdict, joints
 
 
 def _of_rows(fit: Mapping[str, Any], where: str) -> Judged:
-    """Return what is judged of rows that measure more than rounding."""
+    """Return the Judged of rows that measure more than rounding."""
     rounding = ROUNDED * max(fit['measured_rms'].values(), default=0.0)
     torque = {row: rms for row, rms in fit['measured_rms'].items() if rms > rounding}
     return Judged(fit['rms'], torque, where)

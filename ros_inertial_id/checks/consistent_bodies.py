@@ -15,7 +15,7 @@ from ..identification.fit.gravity import with_angles
 from ..identification.reduce.left_out import LeftOut
 from ..identification.reduce.model_columns import ModelColumns
 
-ENOUGH = 1e-4  # relative accuracy of a solution whose errors are compared
+SOLUTION_ACCURACY = 1e-4  # relative accuracy of a solution whose errors are compared
 
 
 def consistent_errors(
@@ -40,7 +40,7 @@ def consistent_errors(
         if solution is None:
             problem = Problem(factors, base, judge.correlation_rows)
             weights = ridge_and_weights(problem)[1]
-            solution = consistent_values(problem, weights, Known(), enough=ENOUGH)
+            solution = consistent_values(problem, weights, Known(), enough=SOLUTION_ACCURACY)
         x = np.zeros((len(order), 1))
         x[order, 0] = base.reduce(solution(factors))
         errors[stretches] = judge.errors(x, stretches, targets)[:, :, 0]
@@ -79,13 +79,13 @@ def with_lone(base: BaseParameters, more: Sequence[Parameter]) -> BaseParameters
 def _factors(judge, stretches, target, order):
     """Return the RFactors of ``stretches`` about the unknowns in ``order``."""
     out, rank = RFactors(len(order)), np.argsort(order)
-    for j, (rows, own) in enumerate(zip(judge.groups, target)):
+    for j, (rows, joint_target) in enumerate(zip(judge.groups, target)):
         count = judge.rows[stretches, j].sum()
         if not count:
             continue
         k, name = len(rows.index), judge.names[j]
         R = rows.R[stretches]
-        y = R[:, :, k:] @ own
+        y = R[:, :, k:] @ joint_target
         equations = np.concatenate([R[:, :, :k], y[:, :, None], y[:, :, None]], axis=2)
         merged = triangle(np.asfortranarray(equations.reshape(-1, k + 2)))
         unit = judge.wide.total.groups[name].unit

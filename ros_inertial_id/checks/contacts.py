@@ -34,7 +34,7 @@ from ..identification.reduce.model_columns import ModelColumns
 from ..lapack import solve_triangular
 from ..measurement.sampling import moving_mean
 
-USUAL = 0.8  # of samples and windows have no contact: their scatter says what is far beyond
+WITHOUT_CONTACT = 0.8  # of samples and windows: their scatter says what is far beyond
 SPACING = 0.05  # [s] between samples at most, so that no contact is missed
 FEWEST_SAMPLES, MOST_SAMPLES = 1000, 4000
 CONCENTRATION_STEPS = 3  # of the fit without the worst, which shows these better
@@ -81,11 +81,11 @@ def contact_findings(
     smear : [s] over which the filter spreads a step
     """
     step = max(float(np.median(np.diff(t))), 1e-4)
-    size = max(1, round(CONTACT_WINDOW / step))
-    moving = moving_mean(slow(velocity), max(size, round(smear / step))) < 1e-9
-    far, beyond = _windows(residual, torque, moving, size)
-    evidence = 0.5 * np.maximum(beyond, 0.0) ** 2 - np.log(max(1.0, len(t) / size))
-    rms = np.sqrt(np.maximum(moving_mean(residual**2, size, 'constant'), 0.0))
+    samples = max(1, round(CONTACT_WINDOW / step))
+    moving = moving_mean(slow(velocity), max(samples, round(smear / step))) < 1e-9
+    far, beyond = _windows(residual, torque, moving, samples)
+    evidence = 0.5 * np.maximum(beyond, 0.0) ** 2 - np.log(max(1.0, len(t) / samples))
+    rms = np.sqrt(np.maximum(moving_mean(residual**2, samples, 'constant'), 0.0))
     hit = (evidence > CONTACT_CERTAIN)[:, None] & (far > CONTACT_FAR)
     hit &= rms > CONTACT_RESIDUAL * torque
     # What touches the arm loads it as a whole: a small joint alone has friction of its own.
@@ -130,8 +130,8 @@ def _windows(
     level = 0.5 * np.log(square.sum(axis=1) / np.maximum(moving.sum(axis=1), 1.0))
     middle = high = 0.0
     if counted.any():
-        middle, high = np.quantile(level[counted], (0.5, USUAL))
-    scatter = max((high - middle) / normal_quantile(USUAL), LEAST_SCATTER)
+        middle, high = np.quantile(level[counted], (0.5, WITHOUT_CONTACT))
+    scatter = max((high - middle) / normal_quantile(WITHOUT_CONTACT), LEAST_SCATTER)
     return np.sqrt(square), (level - middle) / scatter
 
 
@@ -140,7 +140,7 @@ def _usual_size(residual: np.ndarray, moving: np.ndarray) -> float:
     squares = residual**2
     if moving.any():
         squares = squares[moving]
-    return float(np.sqrt(np.quantile(squares, USUAL)))
+    return float(np.sqrt(np.quantile(squares, WITHOUT_CONTACT)))
 
 
 def _joined(t: np.ndarray, windows: Runs) -> Runs:
@@ -291,8 +291,8 @@ def _concentrated(samples: ThinSamples) -> ThinSamples:
     for _ in range(CONCENTRATION_STEPS):
         square = samples.residual**2
         usual = np.maximum(np.median(square, axis=0), TINY)
-        size = moving_mean((square / usual).sum(1), GROUP)
-        good = size <= np.quantile(size, USUAL)
+        contact_size = moving_mean((square / usual).sum(1), GROUP)
+        good = contact_size <= np.quantile(contact_size, WITHOUT_CONTACT)
         scale = np.sqrt(np.maximum(square[good].mean(0), TINY))
         samples = replace(samples, sd=sd * scale)
         R = samples.triangle(good[:, None] / samples.sd)

@@ -58,7 +58,7 @@ class Finding:
     alone: bool = False
 
     def sentence(self) -> str:
-        """Return what was found, where, how sure that is, and what to do."""
+        """Return the finding in words: what, where, how sure that is, and what to do."""
         return f'{self.says}{self._where()} [{self.amount}]; {self.do}'
 
     def _where(self):
@@ -92,7 +92,7 @@ def names_of(findings: Iterable[Finding]) -> set[str]:
 
 
 def sentences(findings: Iterable[Finding], severity: str) -> list[str]:
-    """Return what those of ``findings`` that have a ``severity`` say."""
+    """Return the sentences of ``findings`` of a ``severity``."""
     return [finding.says for finding in of_severity(findings, severity)]
 
 

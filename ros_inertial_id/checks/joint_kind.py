@@ -12,7 +12,7 @@ from .causes import removed_percent
 from .finding import Finding
 from .finding_kinds import found
 from .recording_under_test import DESCRIBED, FREE, recording_under_test, RecordingUnderTest
-from .thresholds import ALIKE, SURE, SYSTEMATIC_RESIDUAL
+from .thresholds import ALIKE_RESIDUALS, SURE_OF_CAUSE, SYSTEMATIC_RESIDUAL
 from ..dynamics.robot_model import RobotModel
 from ..identification.choose.choice import log_ratio
 from ..identification.identified_model import IdentifiedModel
@@ -62,8 +62,8 @@ def _surely_better(test, other):
         kinds.append(DESCRIBED)
     pairs = [other.gap(other.as_recorded[kind], test.as_recorded[kind]) for kind in kinds]
     gaps, errors = np.array(pairs).T
-    sure = np.any(gaps + SURE * errors < 0.0)
-    worse = np.maximum(2.0 * errors, 2.0 * np.log(ALIKE))
+    sure = np.any(gaps + SURE_OF_CAUSE * errors < 0.0)
+    worse = np.maximum(2.0 * errors, 2.0 * np.log(ALIKE_RESIDUALS))
     contradicted = np.any(gaps >= worse)
     if not sure or contradicted:
         return 0.0
@@ -86,10 +86,10 @@ def in_degrees(test: RecordingUnderTest) -> list[Finding]:
         velocity = _radians(observation.velocity)
         turned.append(replace(observation, position=position, velocity=velocity))
     in_radians = data.observed(turned)
-    wide = wide_factor(in_radians, test.wide.structure)
-    other = RecordingUnderTest(in_radians, wide, test.nominal)
-    gap, error = gap_of_free_bodies(test, other)
-    if gap > -SURE * error:
+    factor = wide_factor(in_radians, test.wide.structure)
+    in_degrees = RecordingUnderTest(in_radians, factor, test.nominal)
+    gap, error = gap_of_free_bodies(test, in_degrees)
+    if gap > -SURE_OF_CAUSE * error:
         return []
     return [found('all positions in degrees', test.names, removed_percent(gap))]
 

@@ -22,7 +22,7 @@ from .joint_kind import gap_of_free_bodies
 from .recording_under_test import RecordingUnderTest
 from .thresholds import (
     BEYOND_NOISE,
-    SURE,
+    SURE_OF_CAUSE,
     SYSTEMATIC_OF_ALL,
     SYSTEMATIC_RESIDUAL,
     UNUSABLE_RESIDUAL,
@@ -50,15 +50,15 @@ def exchanged(test: RecordingUnderTest, residual: np.ndarray) -> list[Finding]:
     best = _best_order(test)
     if best == as_named:
         return []
-    other = _ordered(test, best)
-    if not _explains_more(test, other, residual):
+    reordered = _ordered(test, best)
+    if not _explains_more(test, reordered, residual):
         return []
     names = np.array(test.names)
     moved = np.flatnonzero(np.not_equal(best, as_named))
     columns = ', '.join(f'{names[best[j]]} holds {names[j]}' for j in moved)
     order = ','.join(names[np.argsort(best)])
     joints = names[moved].tolist()
-    gap, _ = gap_of_free_bodies(test, other)
+    gap, _ = gap_of_free_bodies(test, reordered)
     return [found('joints exchanged', joints, removed_percent(gap), columns=columns, order=order)]
 
 
@@ -78,7 +78,7 @@ def _leaves_much(test, residual):
 def _explains_more(test, other, residual):
     """Return whether the recording in another order, ``other``, is explained far better."""
     gap, error = gap_of_free_bodies(test, other)
-    if gap > -SURE * error:
+    if gap > -SURE_OF_CAUSE * error:
         return False
     if np.linalg.norm(other.free_residual) > HALVED * np.linalg.norm(residual):
         return False
@@ -126,15 +126,15 @@ def _residual_of_order(test: RecordingUnderTest) -> Callable[[Sequence[int]], fl
     turn = data.first.effort_source.to_joint
     every = -(-data.samples(training=True) * test.count // ROWS)
     to_drives = np.linalg.inv(turn).T
-    whole: Any = data.states(training=True)
+    all_states: Any = data.states(training=True)
     states = []
     driven = []
-    for robot, state in whole:
+    for robot, state in all_states:
         few = replace(state.rows(slice(None, None, every)), around=None)
         states.append((robot, few))
         driven.append(few.tau @ to_drives)
-    size = np.sqrt(np.mean(np.square(np.concatenate(driven)), axis=0))
-    size = np.maximum(size, 1e-300)
+    scale = np.sqrt(np.mean(np.square(np.concatenate(driven)), axis=0))
+    scale = np.maximum(scale, 1e-300)
 
     def residual(order: Sequence[int]) -> float:
         rows = []
@@ -146,7 +146,7 @@ def _residual_of_order(test: RecordingUnderTest) -> Callable[[Sequence[int]], fl
             moved = replace(state, q=q, v=v, a=a, tau=tau, tau_raw=tau)
             for block in data.method.regress(moved, robot, structure.columns, rank >= 0):
                 for group, joint in zip(block.groups, order):
-                    rows.append(_equations(group, rank, unknowns) / size[joint])
+                    rows.append(_equations(group, rank, unknowns) / scale[joint])
         R = triangle(np.asfortranarray(np.concatenate(rows)))
         return abs(float(R[-1, -1]))
 

@@ -27,13 +27,13 @@ from .thresholds import (
     ASKED,
     FOREIGN_RESIDUAL,
     GOOD_RESIDUAL,
-    LATE,
+    LATE_OF_ALL,
     MASSES_OF_GAINS,
     MOVING_SHARE,
     RESTING_SPEED,
     SYSTEMATIC_RESIDUAL,
-    TOO_LATE,
     UNRELATED_RESIDUAL,
+    UNUSABLE_DELAY,
     UNUSABLE_RESIDUAL,
     VISIBLE,
 )
@@ -48,7 +48,7 @@ from ..identification.reduce.model_columns import ModelColumns
 from ..identification.reduce.wide_factor import wide_factor
 from ..measurement.recording import Recording
 
-SAMPLES = 1000  # that show causes, of velocities that are not those identified with
+CAUSE_SAMPLES = 1000  # that show causes, of velocities that are not those identified with
 LEGS = ', or legs are in contact with the ground'
 
 Rms = dict[str, dict[str, float]]  # {'torque', ...: {joint: of it}}
@@ -136,16 +136,16 @@ def _needs_a_cause(test: RecordingUnderTest, data: Dataset, columns: ModelColumn
         _by_joint(test, test.torque),
         noise=_by_joint(test, test.noise()),
     )
-    whole = whole_verdict(fit, joint_verdicts(fit, {}, ()), ())
+    verdict = whole_verdict(fit, joint_verdicts(fit, {}, ()), ())
     sliding = any(getattr(test.data.robot, 'prismatic', ()))
-    if whole.word != GOOD or sliding or _described_share(test) > GOOD_RESIDUAL:
+    if verdict.word != GOOD or sliding or _described_share(test) > GOOD_RESIDUAL:
         return True
     scores = [n.score for n in nuisances(data, columns) if n.what in OF_JOINTS]
     return max(scores, default=0.0) > ASKED
 
 
 def _described_share(test: RecordingUnderTest) -> float:
-    """Return what the description alone leaves of the torque, 0 without inertias."""
+    """Return the relative residual of the description alone, 0 without inertias."""
     if not test.described:
         return 0.0
     moved = test.moved
@@ -160,7 +160,7 @@ def _explained(test, choice, model, signals):
         # Velocities that lag make causes where there are none.
         data = differentiated(choice)
         if data is not choice.data:
-            every = -(-data.samples(training=True) // SAMPLES)
+            every = -(-data.samples(training=True) // CAUSE_SAMPLES)
             test = recording_under_test(data, model, every, test.wide.structure)
     explanation = causes(test, (*CHECKS, LOADED))
     findings = list(explanation.findings)
@@ -199,13 +199,13 @@ def _late(data: Dataset, test: RecordingUnderTest) -> list[Finding]:
         return []
     summary = data.first.summary
     delay, error = summary.time_offset_found or 0.0, summary.time_offset_error or 0.0
-    if abs(delay) < max(LATE, 2.0 * error):
+    if abs(delay) < max(LATE_OF_ALL, 2.0 * error):
         return []
     late = found(
         'efforts late',
         test.names,
         1e3 * abs(delay),
-        severity=severity_of(abs(delay), TOO_LATE, within=DOUBTFUL, beyond=WRONG),
+        severity=severity_of(abs(delay), UNUSABLE_DELAY, within=DOUBTFUL, beyond=WRONG),
         delay=f'{1e3 * abs(delay):.1f} +- {1e3 * error:.1g} ms {way_of(delay)}',
     )
     return [late]
@@ -241,7 +241,9 @@ def _moving_share(test):
 
 
 def _at_rest(test, moving):
-    severity = DOUBTFUL if test.moved.any() else WRONG
+    severity = WRONG
+    if test.moved.any():
+        severity = DOUBTFUL
     return found(
         'arm at rest',
         test.names,
@@ -263,13 +265,13 @@ def _other_bodies(test: RecordingUnderTest) -> list[Finding]:
     share = _described_share(test)
     if share < GOOD_RESIDUAL:
         return []
-    own = np.diagonal(test.described_factors[0])
+    factors = np.diagonal(test.described_factors[0])
     other = found(
         'bodies other than described',
         test.names,
         100.0 * share,
         severity=severity_of(share, UNUSABLE_RESIDUAL, within=NOTE, beyond=DOUBTFUL),
-        factor=float(np.median(own[test.moved])),
+        factor=float(np.median(factors[test.moved])),
         by_description=100.0 * share,
     )
     return [other]
@@ -295,7 +297,9 @@ def _resting(test: RecordingUnderTest, model: IdentifiedModel | None) -> list[Fi
     severity = NOTE  # of data that a model is held against
     if model is None:
         severity = DOUBTFUL
-    stand = 'stands' if len(resting) == 1 else 'stand'
+    stand = 'stand'
+    if len(resting) == 1:
+        stand = 'stands'
     return [found('joints at rest', resting, len(resting), severity=severity, stand=stand)]
 
 
@@ -325,8 +329,10 @@ def _rms(test: RecordingUnderTest, model: IdentifiedModel | None) -> Rms:
     }
     # Under a model that is given, friction alone would be fitted to these very data.
     if model is None:
-        alone = test.described_residual if test.described else test.torque
-        out['nominal'] = _by_joint(test, alone)
+        nominal = test.torque
+        if test.described:
+            nominal = test.described_residual
+        out['nominal'] = _by_joint(test, nominal)
     return out
 
 

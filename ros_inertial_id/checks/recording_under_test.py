@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .consistent_bodies import consistent_errors
-from .thresholds import FLOOR
+from .thresholds import RESIDUAL_FLOOR
 from ..dynamics.friction import LAWS
 from ..estimation.base_parameters import with_known
 from ..identification.choose.choice import log_ratio
@@ -164,17 +164,19 @@ class RecordingUnderTest:
             )
         chosen = np.append(column_indices, columns.tilts).astype(int)
         T = np.eye(len(columns.prior.unit))[:, chosen]
-        return columns.about(T, columns.prior.of(chosen), columns.weights, FLOOR)
+        return columns.about(T, columns.prior.of(chosen), columns.weights, RESIDUAL_FLOOR)
 
     @cached_property
     def bodies_as_described(self) -> LeftOut:
         """Return the LeftOut to which bodies are as described."""
-        return described_bodies(self.model_columns, self.column_indices, floor=FLOOR)
+        return described_bodies(self.model_columns, self.column_indices, floor=RESIDUAL_FLOOR)
 
     @cached_property
     def loaded_bodies(self) -> LeftOut:
         """Return the LeftOut to which all bodies but the last one are as described."""
-        return described_bodies(self.model_columns, self.column_indices, load=True, floor=FLOOR)
+        return described_bodies(
+            self.model_columns, self.column_indices, load=True, floor=RESIDUAL_FLOOR
+        )
 
     @cached_property
     def loaded_friction(self) -> LeftOut:
@@ -200,14 +202,19 @@ class RecordingUnderTest:
         """
         together: dict[Any, list[int]] = {}
         for k, change in enumerate(changes):
-            key: Any = change.load if bodies == DESCRIBED else change.gravity.tobytes()
-            together.setdefault(key, []).append(k)
+            together.setdefault(self._judge_key(change, bodies), []).append(k)
         out: list[Any] = [None] * len(changes)
         for numbers in together.values():
             alike = [changes[k] for k in numbers]
             for k, errors in zip(numbers, self._left_out_alike(alike, bodies)):
                 out[k] = errors
         return out
+
+    def _judge_key(self, change: Change, bodies: str) -> Any:
+        """Return the key of changes that one LeftOut judges."""
+        if bodies == DESCRIBED:
+            return change.load
+        return change.gravity.tobytes()
 
     def _left_out_alike(self, changes, bodies):
         """Return the errors (W, sets, stretches, n) of changes that one LeftOut judges."""
@@ -219,7 +226,9 @@ class RecordingUnderTest:
     def _judge(self, change, bodies):
         if bodies == FREE:
             return self.free_bodies(change.gravity)
-        return self.loaded_bodies if change.load else self.bodies_as_described
+        if change.load:
+            return self.loaded_bodies
+        return self.bodies_as_described
 
     def targets(self, changes: Sequence[Change], bodies: str) -> np.ndarray:
         """Return (n, e, W) what ``changes`` ask for, less what described bodies say."""
@@ -273,7 +282,7 @@ class RecordingUnderTest:
     def residual(self, errors: np.ndarray) -> np.ndarray:
         """Return the rms (n,) of left-out ``errors`` (sets, stretches, n)."""
         squares = np.nanmean(errors[EACH_ONCE], axis=0).sum(0)
-        beyond_floor = squares - FLOOR**2 * self.effort_squares
+        beyond_floor = squares - RESIDUAL_FLOOR**2 * self.effort_squares
         return np.sqrt(np.maximum(beyond_floor, 0.0) / self.row_counts)
 
     @cached_property
@@ -345,17 +354,18 @@ class RecordingUnderTest:
             if square <= 1e-12 * np.square(recorded).sum(0).max():
                 continue
             ratio[j] = described @ recorded / square
-            left = np.square(recorded - np.outer(described, ratio[j])).sum(0)
+            residual_squares = np.square(recorded - np.outer(described, ratio[j])).sum(0)
             independent = self.row_counts[j] / self.model_columns.correlation_rows[self.names[j]]
-            error[j] = np.sqrt(left / square / independent)
+            error[j] = np.sqrt(residual_squares / square / independent)
         return ratio, error
 
     def own_factors(self) -> tuple[np.ndarray, np.ndarray]:
         """Return (n,) efforts over described torques, and where the recording shows it."""
         ratio, error = (np.diagonal(x) for x in self.described_factors)
         shown = error < 0.3 * np.abs(ratio)
-        usual = np.median(ratio[shown]) if shown.any() else 1.0
-        return np.where(shown, ratio, usual), shown
+        if not shown.any():
+            return np.ones(len(ratio)), shown
+        return np.where(shown, ratio, np.median(ratio[shown])), shown
 
     @cached_property
     def driving(self) -> np.ndarray:
@@ -404,7 +414,7 @@ class Sizes:
 
     def of(self, combination: np.ndarray, usual: float, base: np.ndarray | None = None) -> float:
         """
-        Return how much there is of a ``combination`` (3 n,), of ``usual`` size.
+        Return the size of a ``combination`` (3 n,), of ``usual`` size beforehand.
 
         Combinations are of [measured | rate in each group | slopes]
         base : (3 n,) what it is added to, what was measured in all groups by default

@@ -11,7 +11,7 @@ import numpy as np
 from .finding import DOUBTFUL, Finding, MASKED, NOTE, severity_of, WRONG
 from .finding_kinds import found
 from .signals import across, columns_alike, intervals_of, positive_median, Quantity, RawSignals
-from .thresholds import CERTAIN
+from .thresholds import CERTAIN_FINDING
 
 # Samples that repeat
 FROZEN = 0.05  # [s] of equal messages, and at least this many:
@@ -83,7 +83,7 @@ def _long(signals: RawSignals, rows: np.ndarray) -> np.ndarray:
 
 
 def fewest_equal(x: Quantity) -> int:
-    """Return how many equal steps of ``x`` in a row are those of a frozen source."""
+    """Return the number of equal steps of ``x`` in a row that a frozen source has."""
     return max(FEWEST_EQUAL, int(FROZEN / x.period))
 
 
@@ -115,7 +115,7 @@ def _held_together(signals: RawSignals, name: str, x: Quantity) -> Iterator[Find
     if not max(HELD_CHANNEL, chance) < share < NEVER_CHANGES:
         return
     evidence = len(same) * _divergence(share, chance)
-    if evidence > CERTAIN:
+    if evidence > CERTAIN_FINDING:
         yield _held(f'{name} held', signals, evidence, share)
 
 

@@ -212,10 +212,10 @@ def _shortest_period(steps: np.ndarray) -> float:
     short = later[later < (2.0 - JITTER) * np.quantile(later, 0.1)]
     base = float(np.median(short))
     count = np.round(later / base)
-    whole = np.abs(later - base * count) < ON_PERIOD * base
-    if whole.mean() < ON_GRID:
+    on_grid = np.abs(later - base * count) < ON_PERIOD * base
+    if on_grid.mean() < ON_GRID:
         return float(np.median(later))
-    return float(later[whole].sum() / max(1.0, count[whole].sum()))  # jitter averages out
+    return float(later[on_grid].sum() / max(1.0, count[on_grid].sum()))  # jitter averages out
 
 
 def _lost(t: np.ndarray, period: float, names: tuple[str, ...]) -> Iterator[Finding]:
@@ -319,9 +319,9 @@ def _lag(measured: np.ndarray, derived: np.ndarray, step: float) -> tuple[float,
     With the log-likelihood difference that it makes, and the correlation at the peak.
     """
     most = max(2, int(LONGEST_DELAY / step))
-    size = 1 << (len(measured) + most).bit_length()
-    spectrum = np.fft.rfft(measured, size) * np.conj(np.fft.rfft(derived, size))
-    cross = np.fft.irfft(spectrum, size)
+    length = 1 << (len(measured) + most).bit_length()
+    spectrum = np.fft.rfft(measured, length) * np.conj(np.fft.rfft(derived, length))
+    cross = np.fft.irfft(spectrum, length)
     power = (measured @ measured) * (derived @ derived)
     correlations = np.abs(np.concatenate([cross[-most:], cross[: most + 1]]))
     correlations /= max(np.sqrt(power), 1e-300)
@@ -358,10 +358,12 @@ def _scales(
     factors = np.abs(scale)
     names, amount = signals.names(wrong), len(signals.position.t) * wrong.sum()
     middle = float(np.median(factors[wrong]))
-    known = [unit for factor, unit in VELOCITY_UNITS.items() if _same_scale([middle, factor])]
-    if known:
+    usual_units = [
+        unit for factor, unit in VELOCITY_UNITS.items() if _same_scale([middle, factor])
+    ]
+    if usual_units:
         kind = 'velocity in a unit that has a name'
-        yield found(kind, names, amount, factor=middle, unit_of_velocity=known[0])
+        yield found(kind, names, amount, factor=middle, unit_of_velocity=usual_units[0])
     elif wrong[sure].all() and _same_scale(factors[sure]):
         yield found('wrong rate or stamps', names, amount, factor=1 / middle)
     else:

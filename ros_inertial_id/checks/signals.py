@@ -47,7 +47,7 @@ class Quantity:
 
     @property
     def seconds(self) -> float:
-        """Return how long it was recorded [s]."""
+        """Return the duration of the recording [s]."""
         if not len(self.t):
             return 0.0
         return float(np.ptp(self.t))

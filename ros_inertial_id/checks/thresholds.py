@@ -16,7 +16,7 @@ ROUNDED = 1e-6  # of the largest of other rows: what a row that measures less sa
 WORSE_THAN_DESCRIBED = 1.3  # times what the description leaves, whose friction is fitted as well
 
 # Findings
-CERTAIN = 7.0  # log-likelihood difference of odds of a thousand to one: less is no finding
+CERTAIN_FINDING = 7.0  # log-likelihood difference of odds of a thousand to one: less is no finding
 
 # Contacts
 CONTACT_CERTAIN = 9.2  # log-likelihood difference, odds of ten thousand to one: windows are many
@@ -35,21 +35,21 @@ VELOCITY_FOREIGN = 0.5  # relative disagreement: more is no copy of the motion, 
 VELOCITY_BETTER = 1.05  # times the residual of the usual kind: noise that differs makes less
 
 # Causes, by errors of stretches that are left out
-SURE = 4.0  # standard errors over stretches by which a cause predicts better than none
+SURE_OF_CAUSE = 4.0  # standard errors over stretches by which a cause predicts better than none
 ASKED = 2.0  # the same of linear solutions, from which consistent ones are asked
-FLOOR = 0.01  # of a joint's torque: no model is better, and what is below is no evidence
-ALIKE = 1.1  # factor between two residuals that says nothing
+RESIDUAL_FLOOR = 0.01  # of a joint's torque: no model is better, and what is below is no evidence
+ALIKE_RESIDUALS = 1.1  # factor between two residuals that says nothing
 
 # Causes, by their size: less is no fault, or what friction and elasticity do
 LEAST_GAIN = 1.1  # factor of one joint; below its square doubtful: friction that grows with load
 UNIT = 1.5  # factor between most joints and the middle one, or of percent of a limit
 GAIN_OF_ALL = 2.7  # factor of one joint; of n joints alike its sqrt(n)-th root: bodies may be so
-LATE = 0.004  # [s] of all joints
+LATE_OF_ALL = 0.004  # [s] of all joints
 LATE_ALONE = 0.012  # [s] of one joint
-TOO_LATE = 0.02  # [s]: mend it first
+UNUSABLE_DELAY = 0.02  # [s]: mend it first
 DELAY_BY_LOAD = 0.5  # of a delay: friction that grows with the load explains the rest of it
-ZERO = 0.02  # [rad, m] of an encoder
-TURNED = 0.087  # [rad] of gravity, 5 degrees
+ENCODER_ZERO = 0.02  # [rad, m] of an encoder
+TURNED_GRAVITY = 0.087  # [rad] of gravity, 5 degrees
 LEAST_LOAD = 0.1  # [kg] at the last link
 LOAD_OF_LINK = 0.3  # of the described mass of the last link: less is how descriptions are wrong
 MASSES_OF_GAINS = 0.02  # by which each described torque is off where gains were found by them

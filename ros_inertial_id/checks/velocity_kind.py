@@ -70,14 +70,14 @@ def by_best_velocity(data: Dataset, signals: Sequence[Finding]) -> VelocityChoic
     contradicted = CONTRADICTED & names_of(signals)
     if disagreement > VELOCITY_FOREIGN or contradicted:
         return VelocityChoice(data, None, usual)
-    other = _with_velocity(data, _other_kind(data))
+    alternative = _with_velocity(data, _other_kind(data))
     try:
-        more, error = _residual_beside(data, other)
+        more, error = _residual_beside(data, alternative)
     except RecordingError:  # too short for the filter of the other
-        return VelocityChoice(data, other, usual)
+        return VelocityChoice(data, alternative, usual)
     if more < max(np.log(VELOCITY_BETTER), error):
-        return VelocityChoice(data, other, usual)
-    return VelocityChoice(other, data, _said_of_other(data, more))
+        return VelocityChoice(data, alternative, usual)
+    return VelocityChoice(alternative, data, _said_of_other(data, more))
 
 
 def _other_kind(data):

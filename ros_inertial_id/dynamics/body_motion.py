@@ -67,7 +67,9 @@ def cross(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def apply(R: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Return R x (3, B) for rotations (3, 3, B) and vectors (3,) or (3, B)."""
-    return x @ R if x.ndim == 1 else np.einsum('ijb,jb->ib', R, x)
+    if x.ndim == 1:
+        return x @ R
+    return np.einsum('ijb,jb->ib', R, x)
 
 
 def frame_of(robot: Any, name: str) -> Frame:
@@ -76,17 +78,16 @@ def frame_of(robot: Any, name: str) -> Frame:
 
     RobotModelError where the description has none.
     """
-    frames = [f for f in robot.pin_model.frames if f.name == name]
-    links = [f for f in frames if 'BODY' in str(f.type)] or frames
-    if not links:
+    frames = list(robot.pin_model.frames)
+    links = [frame for frame in frames if 'BODY' in str(frame.type)]
+    named = [frame for frame in (*links, *frames) if frame.name == name]
+    if not named:
         raise RobotModelError(
             f'frame {name!r} is not in the robot description',
-            exists=[f.name for f in robot.pin_model.frames if 'BODY' in str(f.type)],
+            exists=[link.name for link in links],
         )
-    place = links[0].placement
-    return Frame(
-        name, int(links[0].parentJoint) - 1, np.array(place.rotation), np.array(place.translation)
-    )
+    body, place = int(named[0].parentJoint) - 1, named[0].placement
+    return Frame(name, body, np.array(place.rotation), np.array(place.translation))
 
 
 def body_motions(robot: Any, q: np.ndarray, v: np.ndarray | None = None) -> list[BodyMotion]:
@@ -95,13 +96,16 @@ def body_motions(robot: Any, q: np.ndarray, v: np.ndarray | None = None) -> list
 
     q, v : (B, n) joint positions and velocities [rad, m, s]; without v places only
     """
-    size = len(q)
-    zero = np.zeros((3, size))
-    eye = np.broadcast_to(np.eye(3)[:, :, None], (3, 3, size))
-    out = [BodyMotion(eye, zero) if v is None else BodyMotion(eye, zero, zero, zero, zero, zero)]
+    samples = len(q)
+    zero = np.zeros((3, samples))
+    eye = np.broadcast_to(np.eye(3)[:, :, None], (3, 3, samples))
+    base, rates = BodyMotion(eye, zero), [None] * len(robot)
+    if v is not None:
+        base, rates = BodyMotion(eye, zero, zero, zero, zero, zero), v.T
+    motions = [base]
     for i, parent in enumerate(robot.parents):
-        out.append(_step(robot, i, out[parent + 1], q[:, i], None if v is None else v[:, i]))
-    return out
+        motions.append(_step(robot, i, motions[parent + 1], q[:, i], rates[i]))
+    return motions
 
 
 def _step(robot, i, before, q, rate):
@@ -135,7 +139,7 @@ def twists(
     point : (3, B) of the body, in the base frame, whose velocity is meant
     robot : RobotModel; motions : of ``body_motions``, with the base first; body : index, -1: base
     """
-    for j in robot.ancestors(body) if body >= 0 else ():
+    for j in robot.ancestors(body):
         axis = apply(motions[j + 1].R, robot.axes[j])
         if robot.prismatic[j]:
             yield j, axis, None
@@ -157,7 +161,7 @@ def rotation_about(axis: np.ndarray, q: np.ndarray, before: np.ndarray = np.eye(
 
 @lru_cache(maxsize=512)  # small batches: making it costs more than using it
 def _rodrigues(axis: bytes, before: bytes) -> np.ndarray:
-    """Return what 1, cosine and sine contribute (9, 3) to the rotations about an axis."""
+    """Return the factors (9, 3) of 1, cosine and sine in the rotations about an axis."""
     along = np.frombuffer(axis)
     outer = np.outer(along, along)
     parts = np.frombuffer(before).reshape(3, 3) @ [outer, np.eye(3) - outer, pin.skew(along)]

@@ -5,21 +5,96 @@ A missing decimal point breaks the inequality or makes a body larger than the ro
 millimetres make all of them so.  Such numbers are not used: what is identified does not need them.
 """
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 import math
 from xml.etree import ElementTree
 
 import numpy as np
 
-from .description import INERTIA
+from .description import attribute, INERTIA, parsed_xml
 from ..errors import RobotModelError
 
-DIGITS = 1.02  # of the two smaller principal moments: what rounding in a description breaks
-USEFUL = 1.5  # of them: a description that is worse misleads more than it helps
-TIMES = 2.0  # of the robot's length: no link's radius of gyration or centre is beyond
-SMALLEST = 0.5  # [m]: the last link of a robot is no longer
-LONGEST = 200.0  # [m]: a crane is shorter, an arm in millimetres is not
-DENSEST = 2000.0  # [kg/m^3] of a cube as large as the robot
+ROUNDED_MOMENTS = 1.02  # of the two smaller principal moments: what rounding in a text breaks
+MISLEADING_MOMENTS = 1.5  # of them: a description that is worse misleads more than it helps
+LARGEST_BODY = 2.0  # of the robot's length: no link's radius of gyration or centre is beyond
+SHORTEST_ROBOT = 0.5  # [m]: the last link of a robot is no longer
+LONGEST_ROBOT = 200.0  # [m]: a crane is shorter, an arm in millimetres is not
+DENSEST_ROBOT = 2000.0  # [kg/m^3] of a cube as large as the robot
+
+
+@dataclass(frozen=True)
+class _DescribedBody:
+    """
+    What the URDF says of a link that a joint carries.
+
+    inertia : its element; mass [kg]; centre : distance of the centre of mass from the origin [m]
+    moments : the principal ones in rising order [kg m^2]; robot_length : see ``_length`` [m]
+    """
+
+    link: str
+    inertia: ElementTree.Element
+    mass: float
+    centre: float
+    moments: list[float]
+    robot_length: float
+
+    @property
+    def radius_of_gyration(self) -> float:
+        """Return the largest one [m], 0 without a mass."""
+        if not self.mass:
+            return 0.0
+        return math.sqrt(self.moments[2] / self.mass)
+
+    @property
+    def extent(self) -> float:
+        """Return the distance at which some of its mass is at least [m]."""
+        return max(self.radius_of_gyration, self.centre)
+
+    def breaks_triangle(self, factor: float) -> bool:
+        """Return whether the largest moment is more than ``factor`` times the two others."""
+        smaller, middle, largest = self.moments
+        return largest > factor * (smaller + middle) + 1e-12
+
+    def is_beyond_robot(self, distance: float) -> bool:
+        """Return whether a ``distance`` from the link [m] leaves the robot."""
+        return distance > LARGEST_BODY * self.robot_length
+
+    def forget_inertia(self) -> None:
+        """Make its moments of inertia zero; mass and centre stay."""
+        for key in INERTIA:
+            self.inertia.set(key, '0')
+
+
+@dataclass(frozen=True)
+class _Doubt:
+    """
+    A reason not to believe the inertia of a body.
+
+    holds, words : of a _DescribedBody; misleads : whether its inertia is worse than none
+    """
+
+    holds: Callable[[_DescribedBody], bool]
+    words: Callable[[_DescribedBody], str]
+    misleads: Callable[[_DescribedBody], bool]
+
+
+# The first that holds is said.
+DOUBTS = (
+    _Doubt(
+        holds=lambda body: body.breaks_triangle(ROUNDED_MOMENTS),
+        words=lambda body: 'principal moments {:.3g} + {:.3g} < {:.3g} kg m^2'.format(
+            *body.moments
+        ),
+        misleads=lambda body: body.breaks_triangle(MISLEADING_MOMENTS),
+    ),
+    _Doubt(
+        holds=lambda body: body.is_beyond_robot(body.extent),
+        words=lambda body: f'{body.extent:.3g} m large in a robot of {body.robot_length:.3g} m',
+        misleads=lambda body: True,
+    ),
+)
 
 
 @lru_cache(maxsize=8)
@@ -30,75 +105,81 @@ def plausible_inertias(urdf: str) -> tuple[str, tuple[str, ...]]:
     Of a link whose principal moments are wrong they become zero, its mass and centre stay.
     RobotModelError where joints are as far apart as in millimetres.
     """
-    robot = ElementTree.fromstring(urdf.encode(), ElementTree.XMLParser(encoding='utf-8'))
-    size = max(_length(robot), SMALLEST)
-    if size > LONGEST:
-        raise RobotModelError(
-            'the URDF describes no robot',
-            found=f'one {size:.3g} m long',
-            expected=f'at most {LONGEST:g} m',
-            do='give lengths in m',
-        )
-    out, masses = [], dict[str, float]()
+    robot = parsed_xml(urdf)
+    length = _length(robot)
+    bodies = list(_carried_bodies(robot, length))
+    doubts = []
+    for body in bodies:
+        doubt = next((doubt for doubt in DOUBTS if doubt.holds(body)), None)
+        if doubt is None:
+            continue
+        doubts.append(f'{body.link} ({doubt.words(body)})')
+        if doubt.misleads(body):
+            body.forget_inertia()
+    total = sum(body.mass for body in bodies)
+    too_heavy = total > DENSEST_ROBOT * length**3
+    if too_heavy:
+        doubts.insert(0, f'all links ({total:.3g} kg in a robot of {length:.3g} m)')
+    if too_heavy or any(body.is_beyond_robot(body.centre) for body in bodies):
+        _remove_inertials(robot)
+    if not doubts:
+        return urdf, ()
+    return ElementTree.tostring(robot, encoding='unicode'), tuple(doubts)
+
+
+def _carried_bodies(robot: ElementTree.Element, length: float) -> Iterator[_DescribedBody]:
+    """Yield the links with mass and inertia that joints of a ``robot`` carry; length : [m]."""
     carried = {child.get('link') for child in robot.iterfind('joint/child')}
     for link in robot.findall('link'):
-        mass, inertia, origin = (
-            link.find(f'inertial/{tag}') for tag in ('mass', 'inertia', 'origin')
+        name, inertial = link.get('name', ''), link.find('inertial')
+        if name not in carried or inertial is None:
+            continue
+        mass, inertia = inertial.find('mass'), inertial.find('inertia')
+        if mass is None or inertia is None:
+            continue
+        yield _DescribedBody(
+            link=name,
+            inertia=inertia,
+            mass=float(mass.get('value', 0.0)),
+            centre=_distance(inertial),
+            moments=_moments(inertia),
+            robot_length=length,
         )
-        name = link.get('name', '')
-        if mass is None or inertia is None or name not in carried:
-            continue
-        masses[name] = float(mass.get('value', 0.0))
-        centre = 0.0 if origin is None else _distance(origin)
-        moments = _moments(inertia)
-        gyration = math.sqrt(moments[2] / masses[name]) if masses[name] else 0.0
-        if moments[2] > DIGITS * (moments[0] + moments[1]) + 1e-12:
-            out.append(
-                f'{name} (principal moments {moments[0]:.3g} + {moments[1]:.3g} < '
-                f'{moments[2]:.3g} kg m^2)'
-            )
-            if moments[2] < USEFUL * (moments[0] + moments[1]):
-                continue
-        elif max(gyration, centre) > TIMES * size:
-            out.append(f'{name} ({max(gyration, centre):.3g} m large in a robot of {size:.3g} m)')
-            if centre > TIMES * size:
-                masses[name] = math.inf
-        else:
-            continue
-        for key in INERTIA:
-            inertia.set(key, '0')
-    total = sum(masses.values())
-    if total > DENSEST * size**3:
-        if math.isfinite(total):
-            out.insert(0, f'all links ({total:.3g} kg in a robot of {size:.3g} m)')
-        for link in robot.findall('link'):
-            for inertial in link.findall('inertial'):
-                link.remove(inertial)
-    return (ElementTree.tostring(robot, encoding='unicode') if out else urdf), tuple(out)
+
+
+def _remove_inertials(robot: ElementTree.Element) -> None:
+    for link in robot.findall('link'):
+        for inertial in link.findall('inertial'):
+            link.remove(inertial)
 
 
 def _length(robot: ElementTree.Element) -> float:
-    """Return the longest way along joints from a root to a link [m]."""
-    steps = {}
+    """Return the longest way along joints from a root to a link [m], at least SHORTEST_ROBOT."""
+    steps = {}  # {link: the link before it and the distance of their joints [m]}
     for joint in robot.findall('joint'):
-        parent, child, origin = (joint.find(tag) for tag in ('parent', 'child', 'origin'))
-        if parent is not None and child is not None:
-            steps[child.get('link')] = (
-                parent.get('link'),
-                0.0 if origin is None else _distance(origin),
-            )
-    longest = 0.0
+        child, parent = attribute(joint, 'child', 'link'), attribute(joint, 'parent', 'link')
+        steps[child] = parent, _distance(joint)
+    longest = SHORTEST_ROBOT
     for link in steps:
-        way, here = 0.0, link
-        while here in steps:
-            here, step = steps[here]
-            way += step
+        way = 0.0
+        while link in steps:
+            link, distance = steps[link]
+            way += distance
         longest = max(longest, way)
+    if longest > LONGEST_ROBOT:
+        raise RobotModelError(
+            'the URDF describes no robot',
+            found=f'one {longest:.3g} m long',
+            expected=f'at most {LONGEST_ROBOT:g} m',
+            do='give lengths in m',
+        )
     return longest
 
 
-def _distance(origin: ElementTree.Element) -> float:
-    return math.hypot(*map(float, (origin.get('xyz') or '0 0 0').split()))
+def _distance(joint_or_inertial: ElementTree.Element) -> float:
+    """Return the distance of its origin from that of the link [m]."""
+    xyz = attribute(joint_or_inertial, 'origin', 'xyz') or '0 0 0'
+    return math.hypot(*map(float, xyz.split()))
 
 
 def _moments(inertia: ElementTree.Element) -> list[float]:

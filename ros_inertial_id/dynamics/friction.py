@@ -23,7 +23,7 @@ from ..errors import ConfigError
 
 JOINT_TERMS = ('damping', 'friction', 'armature')  # attributes of a joint that pinocchio has
 FORGOTTEN = -40.0  # logarithm of what is left of a number that rounding cannot tell from none
-STEP = 0.01  # [rad/s] over which S(v), the sign of the speed, changes within Stribeck's laws
+STRIBECK_STEP = 0.01  # [rad/s] over which S(v), the sign of the speed, changes in its laws
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,9 @@ def _viscous(q, v, a, nonlinear):
 
 def _coulomb(q, v, a, nonlinear):
     """Return the column of fc [N m]: tanh(v / width), sign(v) for a width of zero."""
-    return np.tanh(v / nonlinear) if nonlinear else np.sign(v)
+    if not nonlinear:
+        return np.sign(v)
+    return np.tanh(v / nonlinear)
 
 
 def _presliding(q, v, a, nonlinear):
@@ -159,8 +161,10 @@ def presliding_step(
 
 
 def _coulomb_atan(q, v, a, nonlinear):
-    """Return the column of fca [N m]: (2 / pi) atan(v / width)."""
-    return 2.0 / np.pi * np.arctan(v / nonlinear) if nonlinear else np.sign(v)
+    """Return the column of fca [N m]: (2 / pi) atan(v / width), sign(v) for a width of zero."""
+    if not nonlinear:
+        return np.sign(v)
+    return 2.0 / np.pi * np.arctan(v / nonlinear)
 
 
 def _asymmetric(q, v, a, nonlinear):
@@ -174,8 +178,8 @@ def _asymmetric(q, v, a, nonlinear):
 
 
 def _stiction(q, v, a, nonlinear):
-    """Return the column of fs [N m]: S(v) = (2 / pi) atan(v / STEP)."""
-    return _coulomb_atan(q, v, a, STEP)
+    """Return the column of fs [N m]: S(v) = (2 / pi) atan(v / STRIBECK_STEP)."""
+    return _coulomb_atan(q, v, a, STRIBECK_STEP)
 
 
 def _stribeck_atan(q, v, a, nonlinear):
@@ -184,8 +188,8 @@ def _stribeck_atan(q, v, a, nonlinear):
 
 
 def _stribeck(q, v, a, nonlinear):
-    """Return the column of stiction minus Coulomb [N m]: exp(-(v / vs)^2) tanh(v / STEP)."""
-    return np.exp(-((v / nonlinear) ** 2)) * np.tanh(v / STEP)
+    """Return the column of stiction minus Coulomb [N m]: exp(-(v / vs)^2) tanh(v / step)."""
+    return np.exp(-((v / nonlinear) ** 2)) * np.tanh(v / STRIBECK_STEP)
 
 
 def _power(q, v, a, nonlinear):
@@ -213,14 +217,23 @@ def _spring(q, v, a, nonlinear):
     return q
 
 
-def _power_of_position(n):
-    """Return the column of ksq, ksc [N m/rad^n]: q^n, what bends a spring."""
-    return lambda q, v, a, nonlinear: q**n
+def _bent_spring(symbol, n):
+    """Return the Law of ksq, ksc [N m/rad^n]: q^n, what bends a spring."""
+
+    def column(q, v, a, nonlinear):
+        return q**n
+
+    unit = f'N m/rad^{n}'
+    return Law(symbol, unit, 1.0, column, signed=True, brakes=False, position=True)
 
 
-def _harmonic(wave, n):
-    """Return the column of a torque [N m] that repeats n times per turn: wave(n q)."""
-    return lambda q, v, a, nonlinear: wave(n * q)
+def _ripple(symbol, wave, n):
+    """Return the Law of a torque [N m] that repeats n times per turn: wave(n q)."""
+
+    def column(q, v, a, nonlinear):
+        return wave(n * q)
+
+    return Law(symbol, 'N m', 1.0, column, signed=True, brakes=False, position=True)
 
 
 # Distances [rad]: below the first a step as far as an encoder shows, beyond the last a spring.
@@ -297,31 +310,14 @@ LAWS = {
         optional=True,
     ),
     # Gas springs, cables and ripple: a polynomial or a Fourier series of the position, by name.
-    **{
-        f'spring{n}': Law(
-            symbol,
-            f'N m/rad^{n}',
-            1.0,
-            _power_of_position(n),
-            signed=True,
-            brakes=False,
-            position=True,
-        )
-        for n, symbol in ((2, 'ksq'), (3, 'ksc'))
-    },
-    **{
-        f'{name}{n}': Law(
-            f'{symbol}{"abc"[n - 1]}',
-            'N m',
-            1.0,
-            _harmonic(wave, n),
-            signed=True,
-            brakes=False,
-            position=True,
-        )
-        for n in (1, 2, 3)
-        for name, symbol, wave in (('sine', 'ts', np.sin), ('cosine', 'tc', np.cos))
-    },
+    'spring2': _bent_spring('ksq', 2),
+    'spring3': _bent_spring('ksc', 3),
+    'sine1': _ripple('tsa', np.sin, 1),
+    'cosine1': _ripple('tca', np.cos, 1),
+    'sine2': _ripple('tsb', np.sin, 2),
+    'cosine2': _ripple('tcb', np.cos, 2),
+    'sine3': _ripple('tsc', np.sin, 3),
+    'cosine3': _ripple('tcc', np.cos, 3),
     'power': Law('fp', 'N m (s/rad)^n', 1.0, _power, (2.0 / 3.0,), signed=True, optional=True),
     # Teeth are pressed together by what they pass on, whose position-dependent part is gravity.
     'coulomb_load': Law(
@@ -338,6 +334,8 @@ LAWS = {
         optional=True,
     ),
 }
+# What takes the place of a law for a parameter of a body, which no curve of friction has.
+OF_A_BODY = Law('', '', 1.0, _offset, signed=True, brakes=False)
 
 
 def laws_by_default() -> tuple[str, ...]:
@@ -391,20 +389,30 @@ def friction_parameters(
     nonlinear_values : {law: values} to use instead of its own.  Columns of one name with
         different values are alternatives: at most one of them takes part in an estimate.
     """
-    out = []
+    parameters = []
     for name in laws:
         law = LAWS[name]
-        given = nonlinear_values or {}
-        tried = given.get(name, law.nonlinear_values)
-        unit = of_slide(law.unit) if slides else law.unit
-        spread = 1.0 if law.loaded else effort_limit
-        out += [
-            Parameter(
-                f'{law.symbol}{number}', unit, law.scale, 0.0, spread, joint, name, nonlinear
+        values: Sequence[float | None] = law.nonlinear_values
+        if nonlinear_values is not None:
+            values = nonlinear_values.get(name, values)
+        unit, prior_sd = law.unit, effort_limit
+        if slides:
+            unit = of_slide(unit)
+        if law.loaded:
+            prior_sd = 1.0
+        for value in values:
+            parameters.append(
+                Parameter(
+                    name=f'{law.symbol}{number}',
+                    unit=unit,
+                    scale=law.scale,
+                    prior_sd=prior_sd,
+                    owner=joint,
+                    law=name,
+                    nonlinear=value,
+                )
             )
-            for nonlinear in tried
-        ]
-    return out
+    return parameters
 
 
 def of_slide(unit: str) -> str:
@@ -414,8 +422,9 @@ def of_slide(unit: str) -> str:
 
 def nonlinear_unit(law: str, unit: str) -> str:
     """Return the unit of the constant inside a law whose coefficient has a ``unit``."""
-    own = LAWS[law]
-    return own.nonlinear_unit if unit == own.unit else of_slide(own.nonlinear_unit)
+    if unit == LAWS[law].unit:
+        return LAWS[law].nonlinear_unit
+    return of_slide(LAWS[law].nonlinear_unit)
 
 
 def friction_column(
@@ -433,7 +442,9 @@ def friction_column(
     """
     law = LAWS[parameter.law]
     column = law.column(q, v, a, parameter.nonlinear)
-    return np.abs(load) * column if law.loaded else column
+    if law.loaded:
+        column = np.abs(load) * column
+    return column
 
 
 def friction_columns(
@@ -445,19 +456,22 @@ def friction_columns(
     q, v, a, load : (N,), see there
     """
     out = np.empty((len(parameters), len(q)))
-    preslides = [k for k, p in enumerate(parameters) if LAWS[p.law].memory]
-    if preslides:  # of one law: what it has of the way is alike for all distances
-        out[preslides] = _presliding_columns(q, v, [parameters[k].nonlinear for k in preslides])
+    preslides = []
     for k, parameter in enumerate(parameters):
-        if k not in preslides:
+        if LAWS[parameter.law].memory:
+            preslides.append(k)
+        else:
             out[k] = friction_column(parameter, q, v, a, load)
+    if preslides:  # of one law: what it has of the way is alike for all distances
+        distances = [parameters[k].nonlinear for k in preslides]
+        out[preslides] = _presliding_columns(q, v, distances)
     return out
 
 
 def never_negative(parameter: Parameter) -> bool:
     """Return whether no body and no drive has a ``parameter`` below zero."""
     if parameter.law:
-        return parameter.law in LAWS and not LAWS[parameter.law].signed
+        return not LAWS.get(parameter.law, OF_A_BODY).signed
     return re.fullmatch(r'(m|Ixx|Iyy|Izz)\d+', parameter.name) is not None
 
 
@@ -468,15 +482,26 @@ def passive_rows(parameters: Sequence[Parameter]) -> np.ndarray:
     Coefficients that cannot be negative, and, where a joint has others, its friction against the
     motion at SPEEDS forwards and backwards.
     """
-    laws = [LAWS.get(p.law) for p in parameters]
-    rows = [row for row, law in zip(np.eye(len(parameters)), laws) if law and not law.signed]
-    bent = {p.owner for p, law in zip(parameters, laws) if law and law.brakes and law.signed}
-    speeds = np.concatenate([SPEEDS, -np.array(SPEEDS)])
-    for joint in sorted(bent):
-        curve = np.zeros((len(speeds), len(parameters)))
-        for k, (parameter, law) in enumerate(zip(parameters, laws)):
-            if law and law.brakes and parameter.owner == joint:
-                none = np.zeros_like(speeds)
-                curve[:, k] = np.sign(speeds) * friction_column(parameter, none, speeds, none)
-        rows.extend(curve[np.abs(curve).max(axis=1) > FADED])
+    laws = [LAWS.get(parameter.law, OF_A_BODY) for parameter in parameters]
+    signed = np.array([law.signed for law in laws], dtype=bool)
+    rows = list(np.eye(len(parameters))[~signed])
+    brakes = np.array([law.brakes for law in laws], dtype=bool)
+    owners = np.array([parameter.owner for parameter in parameters])
+    for joint in np.unique(owners[brakes & signed]):
+        of_joint = np.flatnonzero(brakes & (owners == joint))
+        rows.extend(_braking_rows(parameters, of_joint))
     return np.array(rows).reshape(len(rows), len(parameters))
+
+
+def _braking_rows(parameters: Sequence[Parameter], of_joint: np.ndarray) -> np.ndarray:
+    """
+    Return the torques (k, p) against the motion at SPEEDS of the parameters of a joint.
+
+    parameters : (p,); of_joint : indices of those of its friction curve
+    """
+    speeds = np.concatenate([SPEEDS, -np.array(SPEEDS)])
+    zeros = np.zeros_like(speeds)
+    curve = np.zeros((len(speeds), len(parameters)))
+    for k in of_joint:
+        curve[:, k] = np.sign(speeds) * friction_column(parameters[k], zeros, speeds, zeros)
+    return curve[np.abs(curve).max(axis=1) > FADED]

@@ -146,7 +146,7 @@ def about_origin(mass: float, centre: np.ndarray, inertia: np.ndarray) -> np.nda
 
 
 def _steiner(mass, centre):
-    """Return what inertias (..., 3, 3) about the origin are more than those about the centre."""
+    """Return inertias (..., 3, 3) about the origin minus those about the centre."""
     square = (centre**2).sum(-1)[..., None, None] * np.eye(3)
     return np.asarray(mass)[..., None, None] * (square - centre[..., None] * centre[..., None, :])
 
@@ -167,11 +167,12 @@ def bodies(parameters: Sequence[Parameter]) -> dict[str, int]:
 
     parameters : (p,), the ten of a body side by side
     """
-    return {
-        p.owner: k
-        for k, p in enumerate(parameters)
-        if p.unit == 'kg'
-        and not p.law
-        and len(parameters) >= k + 10
-        and all(q.owner == p.owner and not q.law for q in parameters[k : k + 10])
-    }
+    return {p.owner: k for k, p in enumerate(parameters) if _is_mass_of_body(parameters, k)}
+
+
+def _is_mass_of_body(parameters: Sequence[Parameter], k: int) -> bool:
+    """Return whether the ten Parameters of a body begin with the one at ``k``."""
+    mass, ten = parameters[k], parameters[k : k + 10]
+    if mass.unit != 'kg' or len(ten) < 10:
+        return False
+    return all(p.owner == mass.owner and not p.law for p in ten)

@@ -13,7 +13,7 @@ A closure may name points by a body and three coordinates [m] in its frame; all 
 options of closed_loop.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,121 +23,169 @@ from .tree_description import KINDS, placement, SEVERAL, TreeDescription
 from ..errors import ConfigError
 from ..options import nearest, yaml_content
 
-KEYS = ('parent', 'joint', 'at', 'rpy', 'axes', 'limits', 'mass', 'center', 'inertia')
 BASE = 'base'
+KEYS = ('parent', 'joint', 'at', 'rpy', 'axes', 'limits', 'mass', 'center', 'inertia')
+# Of the keys that hold numbers: name in messages, how many there may be, and what stands for none.
+NUMBERS = {
+    'at': ('at', (3,), '0 0 0'),
+    'rpy': ('rpy', (3,), '0 0 0'),
+    'limits': ('limits', (0, 2, 3), ''),
+    'mass': ('mass', (1,), ''),
+    'center': ('center', (3,), '0 0 0'),
+    'inertia': ('inertia (xx, yy, zz, xy, xz, yz)', (3, 6), '0 0 0'),
+}
 
 
 def mechanism_description(text: str) -> str:
     """Return the URDF text, with options of closed_loop, of a mechanism in YAML; ConfigError."""
     data = yaml_content(text, 'the mechanism')
-    bodies = data.get('bodies') if isinstance(data, dict) else None
-    if not isinstance(bodies, dict) or not all(isinstance(b, dict) for b in bodies.values()):
-        raise ConfigError(
-            'the mechanism',
-            expected='bodies: {NAME: {joint: ..., at: ...}}',
-            found=repr(bodies)[:60],
-        )
+    bodies = _bodies(data)
     tree = TreeDescription(str(data['mechanism']), BASE)
     links = [BASE]
-    for name, entry in bodies.items():
-        _body(tree, str(name), entry, links)
+    for name, content in bodies.items():
+        _Body(str(name), content).add_to(tree, links)
         links.append(str(name))
-    for key, lines in data.items():
-        if key in ('mechanism', 'bodies'):
-            continue
+    options = {key: lines for key, lines in data.items() if key not in ('mechanism', 'bodies')}
+    for key, lines in options.items():
         if not isinstance(lines, list):
             raise ConfigError(f'{key} of the mechanism', expected='a list', found=repr(lines))
-        tree.say(
-            key,
-            *(
-                lines
-                if key != 'closures'
-                else (
-                    _closure(tree, str(line), number, links)
-                    for number, line in enumerate(lines, 1)
-                )
-            ),
-        )
+        if key == 'closures':
+            lines = [_closure(tree, str(line), k, links) for k, line in enumerate(lines, 1)]
+        tree.say(key, *lines)
     return tree.urdf()
 
 
-def _body(tree: TreeDescription, name: str, entry: Mapping[str, Any], links: list[str]) -> None:
-    """Add one body and the joint that carries it."""
-    for key in entry:
-        if key not in KEYS:
-            raise ConfigError(
-                f'body {name} has an unknown key', found=key, exists=KEYS, do=nearest(key, KEYS)
-            )
-    kind, *names = str(entry.get('joint', 'fixed')).split() or ['']
-    parent = str(entry.get('parent', BASE))
-    if kind not in KINDS or len(names) > 1:
-        raise ConfigError(
-            f'joint of body {name}',
-            found=repr(entry.get('joint')),
-            exists=[f'{k} [NAME]' for k in KINDS],
-            do=nearest(kind, KINDS),
-        )
-    if parent not in links:
-        raise ConfigError(f'body {name} is on no body before it', found=parent, exists=links)
-    given = entry.get('axes', [])
-    if not isinstance(given, list) or given and len(given) != SEVERAL.get(kind, 1):
-        raise ConfigError(
-            f'axes of body {name}',
-            found=repr(given),
-            expected=f'a list of {SEVERAL.get(kind, 1)} of a joint {kind}, or none',
-        )
-    axes = [_vector(a, f'axis of body {name}') for a in given]
-    if not all(axis.any() for axis in axes):
-        raise ConfigError(f'axis of body {name}', expected='a direction', found='0 0 0')
-    axes = [axis / np.linalg.norm(axis) for axis in axes]
-    bounds = _vector(entry.get('limits', ()), f'limits of body {name}', (0, 2, 3)).tolist()
-    limits = dict(zip(('lower', 'upper', 'effort'), bounds))
-    tree.link(name, _inertial(name, entry))
-    turn = pin.rpy.rpyToMatrix(*_vector(entry.get('rpy', '0 0 0'), f'rpy of body {name}'))
-    place = placement(_vector(entry.get('at', '0 0 0'), f'at of body {name}'), turn)
-    tree.joint(names[0] if names else name, kind, (parent, name), place, axes=axes, limits=limits)
-
-
-def _inertial(name, entry):
-    """Return (mass, centre (3,), tensor (3, 3) about the centre) of a body's entry, or None."""
-    if 'mass' not in entry:
-        return None
-    values = _vector(
-        entry.get('inertia', '0 0 0'), f'inertia (xx, yy, zz, xy, xz, yz) of body {name}', (3, 6)
+def _bodies(data: Any) -> dict[Any, Mapping[str, Any]]:
+    """Return {name: content} of the bodies in the ``data`` of a text; ConfigError."""
+    bodies = None
+    if isinstance(data, dict):
+        bodies = data.get('bodies')
+    if isinstance(bodies, dict) and all(isinstance(body, dict) for body in bodies.values()):
+        return bodies
+    raise ConfigError(
+        'the mechanism',
+        expected='bodies: {NAME: {joint: ..., at: ...}}',
+        found=repr(bodies)[:60],
     )
-    xx, yy, zz, xy, xz, yz = np.pad(values, (0, 6 - len(values)))
-    tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    (mass,) = _vector([entry['mass']], f'mass of body {name}', (1,))
-    return mass, _vector(entry.get('center', '0 0 0'), f'center of body {name}'), tensor
 
 
-def _closure(tree, line, number, links):
+class _Body:
+    """One body of the text; its methods read one key each, or raise ConfigError."""
+
+    def __init__(self, name: str, content: Mapping[str, Any]) -> None:
+        self._name, self._content = name, content
+        unknown = [key for key in content if key not in KEYS]
+        if unknown:
+            raise ConfigError(
+                f'body {name} has an unknown key',
+                found=unknown[0],
+                exists=KEYS,
+                do=nearest(unknown[0], KEYS),
+            )
+
+    def add_to(self, tree: TreeDescription, links: Sequence[str]) -> None:
+        """Add the body and the joint that carries it to a ``tree``; ``links`` are there so far."""
+        kind, joint = self._joint()
+        ends = self._parent(links), self._name
+        limits = dict(zip(('lower', 'upper', 'effort'), self._numbers('limits').tolist()))
+        axes = self._axes(kind)
+        tree.link(self._name, self._inertial())
+        rotation = pin.rpy.rpyToMatrix(*self._numbers('rpy'))
+        joint_placement = placement(self._numbers('at'), rotation)
+        tree.joint(joint, kind, ends, joint_placement, axes=axes, limits=limits)
+
+    def _numbers(self, key: str) -> np.ndarray:
+        words, counts, default = NUMBERS[key]
+        return _vector(self._content.get(key, default), f'{words} of body {self._name}', counts)
+
+    def _joint(self) -> tuple[str, str]:
+        """Return the kind of its joint, of KINDS, and its name, by default that of the body."""
+        kind, *names = str(self._content.get('joint', 'fixed')).split() or ['']
+        if kind not in KINDS or len(names) > 1:
+            raise ConfigError(
+                f'joint of body {self._name}',
+                found=repr(self._content.get('joint')),
+                exists=[f'{k} [NAME]' for k in KINDS],
+                do=nearest(kind, KINDS),
+            )
+        if not names:
+            return kind, self._name
+        return kind, names[0]
+
+    def _parent(self, links: Sequence[str]) -> str:
+        parent = str(self._content.get('parent', BASE))
+        if parent not in links:
+            raise ConfigError(
+                f'body {self._name} is on no body before it', found=parent, exists=links
+            )
+        return parent
+
+    def _axes(self, kind: str) -> list[np.ndarray]:
+        """Return unit vectors (3,), as many as a joint of a ``kind`` has, or none."""
+        axes, count = self._content.get('axes', []), SEVERAL.get(kind, 1)
+        if not isinstance(axes, list) or len(axes) not in (0, count):
+            raise ConfigError(
+                f'axes of body {self._name}',
+                found=repr(axes),
+                expected=f'a list of {count} of a joint {kind}, or none',
+            )
+        vectors = [_vector(axis, f'axis of body {self._name}') for axis in axes]
+        if not all(vector.any() for vector in vectors):
+            raise ConfigError(f'axis of body {self._name}', expected='a direction', found='0 0 0')
+        return [vector / np.linalg.norm(vector) for vector in vectors]
+
+    def _inertial(self) -> tuple[float, np.ndarray, np.ndarray] | None:
+        """Return mass, centre (3,), tensor (3, 3) about the centre; None of a massless point."""
+        if 'mass' not in self._content:
+            return None
+        moments = self._numbers('inertia')
+        xx, yy, zz, xy, xz, yz = np.pad(moments, (0, 6 - len(moments)))
+        tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        (mass,) = self._numbers('mass')
+        return mass, self._numbers('center'), tensor
+
+
+def _closure(tree: TreeDescription, line: str, number: int, links: Sequence[str]) -> str:
     """Return a closure whose points are frames: bodies with coordinates get one of their own."""
-    words = line.split()
-    out: list[str] = []
+    words, frames = line.split(), list[str]()
     while words:
         word = words.pop(0)
-        coordinates = words[:3]
-        try:
-            place = [float(x) for x in coordinates] if word in links and len(words) > 2 else []
-        except ValueError:
-            place = []
-        if place:
-            word = tree.point(f'closure{number}_{"ab"[len(out) > 1]}', word, placement(place))
+        position = _position(words[:3])
+        if word in links and position is not None:
+            end = 'a'
+            if len(frames) > 1:  # the kind of the closure, and its first point
+                end = 'b'
+            word = tree.point(f'closure{number}_{end}', word, placement(position))
             del words[:3]
-        out.append(word)
-    return ' '.join(out)
+        frames.append(word)
+    return ' '.join(frames)
 
 
-def _vector(value, what, counts=(3,)):
-    """Return as many numbers of a list or of words as one of ``counts``."""
-    words = value.split() if isinstance(value, str) else value
+def _position(words: Sequence[str]) -> list[float] | None:
+    """Return the three numbers of ``words``, None where they are others."""
     try:
-        out = np.array([float(x) for x in words])
+        x, y, z = map(float, words)
+    except ValueError:
+        return None
+    return [x, y, z]
+
+
+def _vector(value: Any, what: str, counts: Sequence[int] = (3,)) -> np.ndarray:
+    """Return the numbers of a ``value``, as many as one of ``counts``; ConfigError."""
+    try:
+        numbers = np.array([float(word) for word in _words(value)])
     except (OverflowError, TypeError, ValueError):
-        out = np.full(1, np.nan)
-    if len(out) not in counts or not np.isfinite(out).all():
-        raise ConfigError(
-            what, expected=f'{" or ".join(map(str, counts))} numbers', found=repr(value)
-        )
-    return out
+        numbers = np.full(1, np.nan)
+    if len(numbers) not in counts or not np.isfinite(numbers).all():
+        expected = ' or '.join(map(str, counts))
+        raise ConfigError(what, expected=f'{expected} numbers', found=repr(value))
+    return numbers
+
+
+def _words(value: Any) -> Any:
+    """Return the parts of a ``value`` of the text: of a list, of words or of a number alone."""
+    if isinstance(value, str):
+        return value.split()
+    if isinstance(value, (int, float)):
+        return [value]
+    return value

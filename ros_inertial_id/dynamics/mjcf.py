@@ -26,19 +26,20 @@ from .tree_description import TreeDescription
 from ..errors import RobotModelError
 
 WORLD = 'world'
-UNREAD = {
-    'include': 'put the text of that file there',
-    'frame': 'place its bodies themselves',
-    'replicate': 'write its bodies out',
-    'composite': 'write its bodies out',
-    'attach': 'write its bodies out',
-}  # elements, and what to do instead
-MISREAD = {
-    'axisangle': 'give a quat',
-    'eulerseq': 'give quats',
-    'settotalmass': 'give masses',
-    'balanceinertia': 'correct the inertias',
-}  # attributes
+# What pinocchio would read as another mechanism: where it stands, its name, what to do instead.
+MISREAD = (
+    ('.//include', 'include', 'put the text of that file there'),
+    ('.//frame', 'frame', 'place its bodies themselves'),
+    ('.//replicate', 'replicate', 'write its bodies out'),
+    ('.//composite', 'composite', 'write its bodies out'),
+    ('.//attach', 'attach', 'write its bodies out'),
+    ('.//*[@axisangle]', 'axisangle', 'give a quat'),
+    ('.//*[@eulerseq!="xyz"]', 'eulerseq', 'give quats'),
+    ('.//*[@settotalmass]', 'settotalmass', 'give masses'),
+    ('.//*[@balanceinertia]', 'balanceinertia', 'correct the inertias'),
+    ('.//default/joint[@pos]', 'pos in a default', 'give it in each joint'),
+    ('.//default/site[@pos]', 'pos in a default', 'give it in each site'),
+)
 BY_CLASS = {'mass', 'pos', 'quat', 'euler', 'xyaxes', 'zaxis'}  # of shapes, not read in a default
 LEFT_OUT = {
     'equality/joint': 'locked_joints:, where it holds one joint',
@@ -47,6 +48,8 @@ LEFT_OUT = {
     'tendon/*[@stiffness]': 'springs: between A B LENGTH',
     './/joint[@stiffness]': 'springs: joint J REST',
 }  # elements, and options that say the same
+SINGLE_JOINTS = {'JointModelR': 'hinge', 'JointModelP': 'slide'}  # as pinocchio's names begin
+REFERENCE = 'qpos0'  # pinocchio's name of the configuration in which joints are drawn
 _logger = logging.getLogger(__name__)
 
 
@@ -57,20 +60,23 @@ def mjcf_description(path: str | Path) -> str:
     A first body with a free joint is taken to be mounted where it is.
     RobotModelError for what pinocchio cannot read, or would read as another mechanism.
     """
-    root = _readable(path)
-    model, *closures = _parsed(path, root)
+    text = _MjcfText(path)
+    root = text.root
+    model, points, welds = text.parsed()
     if model.njoints < 2:
         raise RobotModelError(f'{path} has no moving joint', expected='at least one')
     tree = TreeDescription(model.name or 'mjcf', WORLD)
     links = _add_bodies(model, tree)
-    for kind, constraints in zip(('point', 'weld'), closures):
-        for constraint in constraints:
-            _say_closure(tree, kind, constraint, links)
-    motors = dict.fromkeys(a.get('joint') for a in root.iterfind('actuator/*[@joint]'))
-    motors.update(dict.fromkeys(_say_couplings(model, tree, root)))
+    for constraint in points:
+        _say_closure(tree, 'point', constraint, links)
+    for constraint in welds:
+        _say_closure(tree, 'weld', constraint, links)
+    _say_couplings(model, tree, root)
+    motors = [element.get('joint', '') for element in root.iterfind('actuator/*[@joint]')]
+    motors += _say_tendon_motors(model, tree, root)
     if 'closures' in tree.options:
-        tree.say('independent', *motors)
-        tree.say('actuated', *motors)
+        tree.say('independent', *dict.fromkeys(motors))
+        tree.say('actuated', *dict.fromkeys(motors))
         _say_friction(model, tree)
         _say_start(model, tree, root)
     else:
@@ -78,35 +84,143 @@ def mjcf_description(path: str | Path) -> str:
     return tree.urdf()
 
 
-def _readable(path):
-    """Return the root of an MJCF file, changed into what pinocchio reads as MuJoCo does."""
-    try:
-        root = ElementTree.parse(path).getroot()
-    except (OSError, ElementTree.ParseError) as error:
-        raise RobotModelError(f'{path} cannot be read', expected='XML', found=error) from None
-    world = root.find('worldbody')
-    if world is None or world.find('.//body') is None:
-        raise RobotModelError(f'{path} has no bodies', expected='<worldbody><body ...>')
-    for equality in root.iterfind('equality'):
-        for inactive in equality.findall('*[@active="false"]'):
-            equality.remove(inactive)
-    for tag, place in (('body', world), ('joint', world), ('key', root)):
-        for number, element in enumerate(place.iter(tag)):
-            element.set('name', element.get('name', f'{tag}{number}'))
-    _refuse(path, root)
-    _mount(path, root)
-    base = ElementTree.SubElement(world, 'body', name=WORLD)
-    for body in world.findall('body')[:-1]:
-        world.remove(body)
-        base.append(body)
-    for what, do in LEFT_OUT.items():
-        for element in root.iterfind(what):
-            if _ratios(root, element):
-                continue
-            _logger.warning(
-                '%s of the MJCF is left out; where it matters, say it by %s', _words(element), do
+class _MjcfText:
+    """
+    An MJCF file, changed into what pinocchio reads as MuJoCo does.
+
+    path : of the file; root : its element
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = path
+        try:
+            self.root = ElementTree.parse(path).getroot()
+        except (OSError, ElementTree.ParseError) as error:
+            raise RobotModelError(f'{path} cannot be read', expected='XML', found=error) from None
+        world = self.root.find('worldbody')
+        if world is None or world.find('.//body') is None:
+            raise RobotModelError(f'{path} has no bodies', expected='<worldbody><body ...>')
+        self._world = world
+        self._remove_inactive()
+        self._name_all()
+        self._refuse_misread()
+        self._refuse_bodies()
+        self._mount()
+        self._put_bodies_on_base()
+        self._warn_of_left_out()
+
+    def parsed(self):
+        """Return pinocchio's model, its closures of points and of frames."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / 'robot.xml'
+            file.write_text(ElementTree.tostring(self.root, encoding='unicode'), encoding='utf-8')
+            try:
+                return pin.buildModelAndConstraintsFromMJCF(str(file))
+            except (ValueError, RuntimeError, IndexError) as error:
+                raise RobotModelError(
+                    f'pinocchio cannot read {self.path}',
+                    do='check that MuJoCo reads it, or give a URDF',
+                    found=str(error).split('\n')[0],
+                ) from None
+
+    def _remove_inactive(self):
+        for equality in self.root.iterfind('equality'):
+            for inactive in equality.findall('*[@active="false"]'):
+                equality.remove(inactive)
+
+    def _name_all(self):
+        """Give bodies, joints and keyframes without a name one by their number."""
+        for tag, parent in (('body', self._world), ('joint', self._world), ('key', self.root)):
+            for number, element in enumerate(parent.iter(tag)):
+                element.set('name', element.get('name', f'{tag}{number}'))
+
+    def _refuse_misread(self):
+        for where, name, do in MISREAD:
+            element = self.root.find(where)
+            if element is not None:
+                raise RobotModelError(
+                    f'pinocchio does not read {name} in {self.path}',
+                    found=_words(element),
+                    do=f'{do}, or give a URDF',
+                )
+
+    def _refuse_bodies(self):
+        for body in self.root.iterfind('worldbody//body[joint]'):
+            joints = [joint.get('name') for joint in body.findall('joint')]
+            if len(joints) > 1:
+                raise RobotModelError(
+                    f'body {body.get("name")} in {self.path} has several joints',
+                    found=joints,
+                    do='give each a body of its own, one on the other',
+                )
+            for part in body.iter('body'):
+                if self._is_weighed_by_shapes(part):
+                    self._refuse_shapes(part)
+
+    def _is_weighed_by_shapes(self, body):
+        if body.find('geom') is None:
+            return False
+        shapes_rule = self.root.find('compiler[@inertiafromgeom="true"]')
+        return shapes_rule is not None or body.find('inertial') is None
+
+    def _refuse_shapes(self, body):
+        """Raise RobotModelError where pinocchio would weigh the shapes unlike MuJoCo."""
+        defaults = self.root.iterfind('.//default/geom')
+        unlike = [
+            *body.iterfind('geom[@mesh]'),
+            *(geom for geom in defaults if BY_CLASS.intersection(geom.keys())),
+            *self.root.iterfind('compiler[@inertiagrouprange]'),
+        ]
+        if unlike:
+            raise RobotModelError(
+                f'body {body.get("name")} in {self.path} has no <inertial>',
+                expected='one, or shapes that pinocchio weighs as MuJoCo does: no '
+                'meshes, no mass or place by class, no inertiagrouprange',
+                found=_words(unlike[0]),
+                do='give it an <inertial>, as MuJoCo compiles it',
             )
-    return root
+
+    def _mount(self):
+        """Take out the free joint of the first body, and its seven positions in keyframes."""
+        for joint in self._world.iter('freejoint'):
+            joint.tag = 'joint'
+            joint.set('type', 'free')
+        free = self._world.findall('.//joint[@type="free"]/..')
+        first_moving = self._world.findall('.//joint/..')[:1]
+        if free not in ([], first_moving):
+            raise RobotModelError(
+                f'{self.path} has a free joint',
+                found=[body.get('name') for body in free],
+                expected='none, or one of its first body',
+                do='draw a body that closures alone carry in a page of YAML, as joint: free',
+            )
+        for body in free:
+            _logger.warning(
+                '%s is free in the MJCF; it is taken to be mounted as it is there, and '
+                'its free joint is left out',
+                body.get('name'),
+            )
+            body.remove(next(body.iterfind('joint[@type="free"]')))
+            for key in self.root.iterfind('keyframe/key[@qpos]'):
+                key.set('qpos', ' '.join(key.get('qpos', '').split()[7:]))
+
+    def _put_bodies_on_base(self):
+        """Make the world a body, as pinocchio takes the first one for the base."""
+        bodies = self._world.findall('body')
+        base = ElementTree.SubElement(self._world, 'body', name=WORLD)
+        for body in bodies:
+            self._world.remove(body)
+            base.append(body)
+
+    def _warn_of_left_out(self):
+        for where, do in LEFT_OUT.items():
+            for element in self.root.iterfind(where):
+                if not _ratios(self.root, element):
+                    _logger.warning(
+                        '%s of the MJCF is left out; where it matters, say it by %s',
+                        _words(element),
+                        do,
+                    )
 
 
 def _words(element):
@@ -114,152 +228,57 @@ def _words(element):
     return f'<{" ".join([element.tag, *(f"{k}={v!r}" for k, v in element.items())])}>'
 
 
-def _refuse(path, root):
-    """Raise RobotModelError for what pinocchio would read as another mechanism."""
-    for element in root.iter():
-        wrong = [x for x in UNREAD if x == element.tag]
-        wrong += [x for x in MISREAD if x in element.keys() and element.get(x) != 'xyz']
-        if wrong:
-            do = {**UNREAD, **MISREAD}[wrong[0]]
-            raise RobotModelError(
-                f'pinocchio does not read {wrong[0]} in {path}',
-                found=_words(element),
-                do=f'{do}, or give a URDF',
-            )
-    for tag in ('joint', 'site'):
-        for element in root.iterfind(f'.//default/{tag}[@pos]'):
-            raise RobotModelError(
-                f'pinocchio does not read pos in a default of {path}',
-                found=_words(element),
-                do=f'give it in each {tag}',
-            )
-    for body in root.iterfind('worldbody//body[joint]'):
-        joints = body.findall('joint')
-        if len(joints) > 1:
-            raise RobotModelError(
-                f'body {body.get("name")} in {path} has several joints',
-                found=[joint.get('name') for joint in joints],
-                do='give each a body of its own, one on the other',
-            )
-        for part in body.iter('body'):
-            _refuse_shapes(path, root, part)
-
-
-def _refuse_shapes(path, root, body):
-    """Raise RobotModelError where pinocchio would weigh a body by its shapes, unlike MuJoCo."""
-    compiler = root.find('compiler')
-    compiler = {} if compiler is None else compiler
-    if (
-        body.find('geom') is None
-        or compiler.get('inertiafromgeom') != 'true'
-        and (body.find('inertial') is not None)
-    ):
-        return
-    by_class = [
-        _words(geom) for geom in root.iterfind('.//default/geom') if BY_CLASS & set(geom.keys())
-    ]
-    wrong = [_words(mesh) for mesh in body.iterfind('geom[@mesh]')] or by_class
-    if wrong or compiler.get('inertiagrouprange'):
-        raise RobotModelError(
-            f'body {body.get("name")} in {path} has no <inertial>',
-            expected='one, or shapes that pinocchio weighs as MuJoCo does: no '
-            'meshes, no mass or place by class, no inertiagrouprange',
-            found=(wrong or [_words(compiler)])[0],
-            do='give it an <inertial>, as MuJoCo compiles it',
-        )
-
-
-def _mount(path, root):
-    """Take out the free joint of the first body, and its seven positions in keyframes."""
-    parents = {child: parent for parent in root.iterfind('worldbody//body') for child in parent}
-    joints = [e for e in root.find('worldbody').iter() if e.tag in ('joint', 'freejoint')]
-    free = [j for j in joints if j.tag == 'freejoint' or j.get('type') == 'free']
-    if free and free != joints[:1]:
-        raise RobotModelError(
-            f'{path} has a free joint',
-            found=[parents[joint].get('name') for joint in free],
-            expected='none, or one of its first body',
-            do='draw a body that closures alone carry in a page of YAML, as joint: free',
-        )
-    for joint in free:
-        _logger.warning(
-            '%s is free in the MJCF; it is taken to be mounted as it is there, and '
-            'its free joint is left out',
-            parents[joint].get('name'),
-        )
-        parents[joint].remove(joint)
-        for key in root.iterfind('keyframe/key[@qpos]'):
-            key.set('qpos', ' '.join(key.get('qpos').split()[7:]))
-
-
-def _parsed(path, root):
-    """Return pinocchio's model of the MJCF, its closures of points and of frames."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / 'robot.xml'
-        file.write_text(ElementTree.tostring(root, encoding='unicode'), encoding='utf-8')
-        try:
-            return pin.buildModelAndConstraintsFromMJCF(str(file))
-        except (ValueError, RuntimeError, IndexError) as error:
-            raise RobotModelError(
-                f'pinocchio cannot read {path}',
-                do='check that MuJoCo reads it, or give a URDF',
-                found=str(error).split('\n')[0],
-            ) from None
-
-
 def _add_bodies(model, tree):
     """Add links and joints of pinocchio's model; return the links of its joints, base first."""
-    bodies = [frame for frame in model.frames if frame.type == pin.FrameType.BODY]
-    links = {frame.parentJoint: frame.name for frame in reversed(bodies)}
-    references = _configurations(model)['qpos0']
+    frames = [frame for frame in model.frames if frame.type == pin.FrameType.BODY]
+    links = {frame.parentJoint: frame.name for frame in reversed(frames)}
     for j in range(1, model.njoints):
         joint, inertia = model.joints[j], model.inertias[j]
-        kind = {'JointModelR': 'hinge', 'JointModelP': 'slide'}.get(joint.shortname()[:11], 'ball')
         tree.link(links[j], (inertia.mass, inertia.lever, inertia.inertia))
-        single = joint.nv == 1
-        limits = dict(zip(('lower', 'upper', 'velocity', 'effort'), joint_limits(model, joint)))
-        for end in ('lower', 'upper'):  # pinocchio's are counted from ref, its positions are not
-            limits[end] += references[joint.idx_q]
-        tree.joint(
-            model.names[j],
-            kind,
-            (links[model.parents[j]], links[j]),
-            model.jointPlacements[j].homogeneous,
-            axes=[joint_axis(joint)] if single else [],
-            limits={k: x for k, x in limits.items() if np.isfinite(x)} if single else {},
-        )
-    for frame in bodies:
+        kind, axes, limits = 'ball', [], {}
+        if joint.nv == 1:
+            kind, axes = SINGLE_JOINTS[joint.shortname()[:11]], [joint_axis(joint)]
+            limits = _limits(model, joint)
+        ends = links[model.parents[j]], links[j]
+        joint_placement = model.jointPlacements[j].homogeneous
+        tree.joint(model.names[j], kind, ends, joint_placement, axes=axes, limits=limits)
+    for frame in frames:
         if frame.name not in links.values():
             tree.point(frame.name, links[frame.parentJoint], frame.placement.homogeneous)
     return links
 
 
+def _limits(model, joint):
+    """Return {lower, upper, velocity, effort: limit} of a hinge or slide, where it has them."""
+    lower, upper, velocity, effort = joint_limits(model, joint)
+    # Pinocchio's are counted from ref, its positions are not.
+    reference = model.referenceConfigurations[REFERENCE][joint.idx_q]
+    limits = {
+        'lower': lower + reference,
+        'upper': upper + reference,
+        'velocity': velocity,
+        'effort': effort,
+    }
+    return {name: limit for name, limit in limits.items() if np.isfinite(limit)}
+
+
 def _say_closure(tree, kind, constraint, links):
     number = len(tree.options.get('closures', ())) + 1
-    tree.say(
-        'closures',
-        ' '.join(
-            [
-                kind,
-                *(
-                    tree.point(f'loop{number}_{letter}', links[joint], place.homogeneous)
-                    for letter, joint, place in (
-                        ('a', constraint.joint1_id, constraint.joint1_placement),
-                        ('b', constraint.joint2_id, constraint.joint2_placement),
-                    )
-                ),
-            ]
-        ),
-    )
+    link_a, link_b = links[constraint.joint1_id], links[constraint.joint2_id]
+    a = tree.point(f'loop{number}_a', link_a, constraint.joint1_placement.homogeneous)
+    b = tree.point(f'loop{number}_b', link_b, constraint.joint2_placement.homogeneous)
+    tree.say('closures', f'{kind} {a} {b}')
 
 
 def _ratios(root, element):
     """Return {joint: ratio} of a linear equality of joints, or of a motor on a fixed tendon."""
     if element.get('joint2'):
-        _, ratio, *others = _polynomial(element)
-        return {} if any(others) else {element.get('joint2'): ratio}
-    tendon = root.find(f'tendon/fixed[@name="{element.get("tendon")}"]')
-    return {part.get('joint'): float(part.get('coef')) for part in tendon or ()}
+        _, ratio, *higher = _polynomial(element)
+        if any(higher):
+            return {}
+        return {element.get('joint2'): ratio}
+    pulled = root.iterfind(f'tendon/fixed[@name="{element.get("tendon")}"]/*')
+    return {joint.get('joint'): float(joint.get('coef')) for joint in pulled}
 
 
 def _polynomial(element):
@@ -269,66 +288,72 @@ def _polynomial(element):
 
 
 def _say_couplings(model, tree, root):
-    """Say what couples joints to one another and to motors; return the names of these."""
-    places = {name: joint.idx_q for name, joint in zip(model.names[1:], model.joints[1:])}
-    zero, motors = _configurations(model)['qpos0'], []
-    for element in (*root.iterfind('equality/joint'), *root.iterfind('actuator/*[@tendon]')):
-        ratios, offset, name = _ratios(root, element), 0.0, element.get('joint1')
-        if not ratios:
-            continue
-        if name:
-            offset = (
-                _polynomial(element)[0]
-                + zero[places[name]]
-                - sum(ratio * zero[places[joint]] for joint, ratio in ratios.items())
-            )
-        else:  # a motor of its own name, unless a joint has it
-            name = next(
-                n
-                for n in (
-                    element.get('name'),
-                    element.get('tendon'),
-                    f'{element.get("tendon")}_motor',
-                )
-                if n and n not in places
-            )
-            motors.append(name)
-        words = [f'{joint} {ratio:.15g}' for joint, ratio in ratios.items()]
-        words += [f'{offset:.15g}'] if offset else []
-        tree.say('closures', ' '.join(['coupling', name, *words]))
+    """Say what couples joints to one another, about the positions in which they are drawn."""
+    drawn = dict(zip(model.names, (0.0, *_references(model))))
+    for element in root.iterfind('equality/joint'):
+        ratios, joint = _ratios(root, element), element.get('joint1')
+        if ratios:
+            followed = sum(ratio * drawn[name] for name, ratio in ratios.items())
+            offset = _polynomial(element)[0] + drawn[joint] - followed
+            _say_coupling(tree, joint, ratios, offset)
+
+
+def _say_tendon_motors(model, tree, root):
+    """Say what couples motors on fixed tendons to joints; return the names of these motors."""
+    motors = []
+    for element in root.iterfind('actuator/*[@tendon]'):
+        ratios = _ratios(root, element)
+        if ratios:
+            motors.append(_motor_name(element, model.names))
+            _say_coupling(tree, motors[-1], ratios, 0.0)
     return motors
+
+
+def _motor_name(element, joints):
+    """Return the name of a motor or of its tendon, whichever no joint has."""
+    tendon = element.get('tendon')
+    names = (element.get('name'), tendon, f'{tendon}_motor')
+    return next(name for name in names if name and name not in joints)
+
+
+def _say_coupling(tree, name, ratios, offset):
+    words = ['coupling', name, *(f'{joint} {ratio:.15g}' for joint, ratio in ratios.items())]
+    if offset:
+        words.append(f'{offset:.15g}')
+    tree.say('closures', ' '.join(words))
 
 
 def _say_friction(model, tree):
     """Say the friction of hinges and slides, its values as priors."""
     laws = {law_of(name): getattr(model, name) for name in JOINT_TERMS}
     numbers = {name: k for k, name in enumerate(load_robot_model(tree.urdf()).joint_names, 1)}
+    for name, joint in _single_joints(model):
+        values = {law: float(terms[joint.idx_v]) for law, terms in laws.items()}
+        positive = {law: value for law, value in values.items() if value > 0.0}
+        if positive:
+            tree.say('friction', ' '.join([name, *positive]))
+        for law, value in positive.items():
+            tree.say('given', f'{LAWS[law].symbol}{numbers[name]} {value:.15g} {value:.15g}')
+
+
+def _single_joints(model):
+    """Yield name and joint of all of one degree of freedom."""
     for name, joint in zip(model.names[1:], model.joints[1:]):
-        there = {
-            law: float(values[joint.idx_v])
-            for law, values in laws.items()
-            if joint.nv == 1 and values[joint.idx_v] > 0.0
-        }
-        if there:
-            tree.say('friction', ' '.join([name, *there]))
-            tree.say(
-                'given',
-                *(
-                    f'{LAWS[law].symbol}{numbers[name]} {x:.15g} {x:.15g}'
-                    for law, x in there.items()
-                ),
-            )
+        if joint.nv == 1:
+            yield name, joint
 
 
-def _configurations(model):
-    """Return {name: configuration (nq,)}: qpos0, where joints are drawn, and the keyframes."""
-    return {pair.key(): pair.data() for pair in model.referenceConfigurations}
+def _references(model):
+    """Return the (first) position of every joint in which it is drawn."""
+    drawn = model.referenceConfigurations[REFERENCE]
+    return [drawn[joint.idx_q] for joint in model.joints[1:]]
 
 
 def _say_start(model, tree, root):
     """Say where hinges and slides are at the first keyframe, or the reference without one."""
-    key = root.find('keyframe/key[@qpos]')
-    q = _configurations(model)['qpos0' if key is None else key.get('name')]
-    for name, joint in zip(model.names[1:], model.joints[1:]):
+    keyframes = [key.get('name') for key in root.iterfind('keyframe/key[@qpos]')]
+    first, *_ = (*keyframes, REFERENCE)
+    q = model.referenceConfigurations[first]
+    for name, joint in _single_joints(model):
         if joint.nq == 1 and q[joint.idx_q]:
             tree.say('start', f'{name} {q[joint.idx_q]:.6g}')

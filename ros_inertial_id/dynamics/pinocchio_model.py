@@ -44,12 +44,11 @@ def momentum_terms(
     data = model.createData()
 
     def terms(q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        place = robot.pin_q(q)
-        upper = np.triu(pin.crba(model, data, place))
-        force = pin.computeCoriolisMatrix(
-            model, data, place, v
-        ).T @ v - pin.computeGeneralizedGravity(model, data, place)
-        return upper + np.triu(upper, 1).T, force
+        pin_q = robot.pin_q(q)
+        upper = np.triu(pin.crba(model, data, pin_q))
+        coriolis = pin.computeCoriolisMatrix(model, data, pin_q, v)
+        gravity = pin.computeGeneralizedGravity(model, data, pin_q)
+        return upper + np.triu(upper, 1).T, coriolis.T @ v - gravity
 
     return terms
 
@@ -68,9 +67,11 @@ def link_jacobian(robot: RobotModel, link: str) -> Callable[[np.ndarray], np.nda
             exists=[frame.name for frame in model.frames if frame.type == pin.BODY],
         )
     frame, order = model.getFrameId(link, pin.BODY), [j.idx_v for j in model.joints[1:]]
-    return lambda q: pin.computeFrameJacobian(model, data, robot.pin_q(q), frame, pin.LOCAL)[
-        :, order
-    ]
+
+    def jacobian(q: np.ndarray) -> np.ndarray:
+        return pin.computeFrameJacobian(model, data, robot.pin_q(q), frame, pin.LOCAL)[:, order]
+
+    return jacobian
 
 
 def inverse_dynamics(robot: RobotModel, bodies: np.ndarray) -> Callable[..., np.ndarray]:
@@ -84,7 +85,8 @@ def inverse_dynamics(robot: RobotModel, bodies: np.ndarray) -> Callable[..., np.
     turning = model.nq > model.nv  # continuous joints have two numbers each
 
     def torque(q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
-        place = robot.pin_q(q) if turning else q
-        return pin.computeJointTorqueRegressor(model, data, place, v, a) @ bodies
+        if turning:
+            q = robot.pin_q(q)
+        return pin.computeJointTorqueRegressor(model, data, q, v, a) @ bodies
 
     return torque

@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 import ctypes
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,9 @@ BLOCK = 1024  # samples: long enough to hide NumPy's call overhead, short enough
 
 
 def in_blocks(count: int) -> Iterator[slice]:
-    """Yield slices of ``count`` samples, BLOCK each; the last has half to one and a half of it."""
-    edges = [*range(0, max(count - BLOCK // 2, min(count, 1)), BLOCK), count]
-    return (slice(*pair) for pair in zip(edges, edges[1:]))
+    """Yield slices of ``count`` samples, BLOCK each; the last has half to 1.5 of it."""
+    begins = range(0, max(count - BLOCK // 2, min(count, 1)), BLOCK)
+    return (slice(*pair) for pair in pairwise([*begins, count]))
 
 
 # glibc gives freed blocks above 128 kB back to the system and has them zeroed page by page when it
@@ -67,6 +68,14 @@ class RowGroup:
     y_raw: np.ndarray
     known: np.ndarray | float = 0.0
 
+    def rows(self, chosen: slice | np.ndarray) -> 'RowGroup':
+        """Return the group of the samples chosen by a slice or an index array."""
+        known = self.known
+        if isinstance(known, np.ndarray):
+            known = known[chosen]
+        W, y, y_raw = self.W[chosen], self.y[chosen], self.y_raw[chosen]
+        return RowGroup(self.name, self.unit, self.columns, W, y, y_raw, known)
+
 
 @dataclass(frozen=True)
 class RegressorBlock:
@@ -83,18 +92,7 @@ class RegressorBlock:
 
     def rows(self, chosen: slice | np.ndarray) -> 'RegressorBlock':
         """Return the block of the samples chosen by a slice or an index array."""
-        groups = tuple(
-            RowGroup(
-                g.name,
-                g.unit,
-                g.columns,
-                g.W[chosen],
-                g.y[chosen],
-                g.y_raw[chosen],
-                g.known[chosen] if isinstance(g.known, np.ndarray) else g.known,
-            )
-            for g in self.groups
-        )
+        groups = tuple(group.rows(chosen) for group in self.groups)
         return RegressorBlock(self.t[chosen], self.segment, groups, part_of(self.seen, chosen))
 
     def predicted(self, values: np.ndarray) -> dict[str, np.ndarray]:
@@ -106,7 +104,10 @@ def part_of(
     seen: Mapping[str, Mapping[str, np.ndarray]], chosen: slice | np.ndarray
 ) -> dict[str, dict[str, np.ndarray]]:
     """Return {joint or body: {quantity: (B,)}} of the samples ``chosen`` of what was ``seen``."""
-    return {where: {name: x[chosen] for name, x in own.items()} for where, own in seen.items()}
+    parts = {}
+    for where, quantities in seen.items():
+        parts[where] = {name: values[chosen] for name, values in quantities.items()}
+    return parts
 
 
 def _symmetric(row, column):
@@ -166,11 +167,12 @@ class WrenchRows:
 
     def __init__(self, columns: Sequence[int] = range(10), tensor: np.ndarray = WRENCH) -> None:
         # Only first moments have both force and moment; a mass no moment, an inertia no force.
-        self._mass = [c for c in columns if c == 0]
-        first = tensor[:, :, [c for c in columns if 0 < c < 4]]
-        second = tensor[1][:, [c for c in columns if c > 3], 3:]
+        chosen = np.array(columns, dtype=int)
+        mass = chosen[chosen == 0]
+        first = tensor[:, :, chosen[(chosen > 0) & (chosen < 4)]]
+        second = tensor[1][:, chosen[chosen > 3], 3:]
         self._first, self._second = first.reshape(-1, 12), second.reshape(-1, 9)
-        self._counts = len(self._mass), first.shape[2], second.shape[1]
+        self._counts = len(mass), first.shape[2], second.shape[1]
 
     def __call__(self, u: np.ndarray, w: np.ndarray, features: np.ndarray) -> np.ndarray:
         """
@@ -179,17 +181,17 @@ class WrenchRows:
         u, w : (..., 3, B) linear and angular part of the twists; features : (12, B) of the motion
         """
         mass, first, second = self._counts
-        size = features.shape[-1]
-        out = np.empty(u.shape[:-2] + (mass + first + second, size))
+        samples = features.shape[-1]
+        out = np.empty(u.shape[:-2] + (mass + first + second, samples))
         if mass:
             np.einsum('...rb,rb->...b', u, features[:3], out=out[..., 0, :])
         if first:
-            force, moment = (self._first @ features).reshape(2, 3, first, size)
+            force, moment = (self._first @ features).reshape(2, 3, first, samples)
             part = out[..., mass : mass + first, :]
             np.einsum('...rb,rcb->...cb', u, force, out=part)
             part += np.einsum('...rb,rcb->...cb', w, moment)
         if second:
-            moment = (self._second @ features[3:]).reshape(3, second, size)
+            moment = (self._second @ features[3:]).reshape(3, second, samples)
             np.einsum('...rb,rcb->...cb', w, moment, out=out[..., mass + first :, :])
         return out
 
@@ -217,13 +219,13 @@ class JointStep:
     """
     From the body before a joint to the one that it moves, frames turned so that z is the axis.
 
-    place : (6, 6) spatial vectors of the one before in the joint's frame at q = 0
+    transform : (6, 6) spatial vectors of the one before in the joint's frame at q = 0
     swing : (3, 6) acceleration of the joint's origin by the products of omega, same frame
     tensor : (2, 3, 10, 12), see WrenchRows, of parameters in the link's own frame
     rows : WrenchRows of all ten parameters
     """
 
-    place: np.ndarray
+    transform: np.ndarray
     swing: np.ndarray
     tensor: np.ndarray
     rows: WrenchRows
@@ -231,23 +233,20 @@ class JointStep:
 
 def joint_steps(robot: Any) -> tuple[JointStep, ...]:
     """Return the JointSteps of a RobotModel ``robot``."""
-    turned = [pin.Quaternion.FromTwoVectors(np.eye(3)[2], axis).matrix() for axis in robot.axes]
-    out = []
+    turned, steps = {-1: np.eye(3)}, []  # of the base and every body: its axis is z
     for i, parent in enumerate(robot.parents):
-        before = turned[parent] if parent >= 0 else np.eye(3)
+        turned[i] = pin.Quaternion.FromTwoVectors(np.eye(3)[2], robot.axes[i]).matrix()
+        before = turned[parent]
         R = (before.T @ robot.rotations[i] @ turned[i]).T
         arm = before.T @ robot.translations[i]
-        place = np.zeros((6, 6))
-        place[:3, :3] = place[3:, 3:] = R
-        place[:3, 3:] = -R @ pin.skew(arm)
+        transform = np.zeros((6, 6))
+        transform[:3, :3] = transform[3:, 3:] = R
+        transform[:3, 3:] = -R @ pin.skew(arm)
         force = WRENCH[0, :, 1:4, 6:]  # omega x (omega x arm) is what a first moment adds
         tensor = _about_turned(turned[i])
-        out.append(
-            JointStep(
-                place, R @ np.einsum('rcp,c->rp', force, arm), tensor, WrenchRows(tensor=tensor)
-            )
-        )
-    return tuple(out)
+        swing = R @ np.einsum('rcp,c->rp', force, arm)
+        steps.append(JointStep(transform, swing, tensor, WrenchRows(tensor=tensor)))
+    return tuple(steps)
 
 
 def _about_turned(Q):
@@ -276,20 +275,23 @@ def bodies_rows(
     columns : of each body the parameters (0 to 9) whose rows are wanted; all ten by default
     Joints in the order of ``robot.ancestors``: from the base to the body's own.
     """
-    gravity = robot.gravity_base if gravity_base is None else np.asarray(gravity_base)
-    out = []
+    if gravity_base is None:
+        gravity_base = robot.gravity_base
+    gravity, out = np.asarray(gravity_base), []
     base = np.zeros((6, MOTION, len(q)))
     base[: len(gravity), 0] = -gravity[:, None]
     for i, (X, features) in enumerate(_motions(robot, q, v, a, base)):
         step, twists = robot.steps[i], X[:, MOTION:].swapaxes(0, 1)
-        rows = step.rows if columns is None else WrenchRows(columns[i], step.tensor)
+        rows = step.rows
+        if columns is not None:
+            rows = WrenchRows(columns[i], step.tensor)
         out.append(rows(twists[:, :3], twists[:, 3:], features))
     return out
 
 
 def gravity_slopes(robot: Any, q: np.ndarray) -> list[np.ndarray]:
     """
-    Return what unit gravity along x, y, z of the base adds to rows: per body (3, k, 4, B).
+    Return the slopes of rows by gravity along x, y, z of the base: per body (3, k, 4, B).
 
     robot, q : see ``bodies_rows``, whose rows are affine in gravity; of mass and first moments
     alone, as gravity pulls at nothing else
@@ -299,10 +301,10 @@ def gravity_slopes(robot: Any, q: np.ndarray) -> list[np.ndarray]:
     for step, (X, _) in zip(robot.steps, _motions(robot, q, still, still, base)):
         a, u = X[:3, MOTION : MOTION + 3], X[:, MOTION + 3 :].swapaxes(0, 1)
         moment = np.tensordot(step.tensor[1][:, 1:4, :3], a, 1)  # (3, 3 first moments, 3, B)
-        own = np.empty((3, len(u), 4, len(q)))
-        own[:, :, 0] = np.einsum('krb,rgb->gkb', u[:, :3], a)
-        own[:, :, 1:] = np.einsum('krb,rcgb->gkcb', u[:, 3:], moment)
-        out.append(own)
+        slopes = np.empty((3, len(u), 4, len(q)))
+        slopes[:, :, 0] = np.einsum('krb,rgb->gkb', u[:, :3], a)
+        slopes[:, :, 1:] = np.einsum('krb,rcgb->gkcb', u[:, 3:], moment)
+        out.append(slopes)
     return out
 
 
@@ -344,33 +346,31 @@ def _motions(robot, q, v, a, base):
     """
     q, v, a = (np.ascontiguousarray(x.T) for x in (q, v, a))
     cosine, sine = np.cos(q), np.sin(q)
-    still = base, np.zeros((12, base.shape[-1]))
-    moved: list[tuple[np.ndarray, np.ndarray]] = []
+    motions = {-1: (base, np.zeros((12, base.shape[-1])))}
     for i, (step, parent) in enumerate(zip(robot.steps, robot.parents)):
-        before = moved[parent] if parent >= 0 else still
-        turn = (
-            None if robot.prismatic[i] else np.array([[cosine[i], -sine[i]], [sine[i], cosine[i]]])
-        )
-        X = _step(step, before, turn, (q[i], v[i], a[i]))
+        turn = None
+        if not robot.prismatic[i]:
+            turn = np.array([[cosine[i], -sine[i]], [sine[i], cosine[i]]])
+        X = _step(step, motions[parent], turn, (q[i], v[i], a[i]))
         features = motion_features(X[:3, 0], X[3:, 0], X[3:, 1])
-        moved.append((X, features))
+        motions[i] = X, features
         yield X, features
 
 
 def _step(step, before, turn, joint):
     """Return the columns (6, k + 1, B) of the next body by those ``before`` it, and features."""
     columns, features = before
-    _, count, size = columns.shape
+    _, count, samples = columns.shape
     q, v, a = joint
-    placed = (step.place @ columns.reshape(6, -1)).reshape(6, count, size)
+    placed = (step.transform @ columns.reshape(6, -1)).reshape(6, count, samples)
     placed[:3, 0] += step.swing @ features[6:]
-    out = np.empty((6, count + 1, size))
+    out = np.empty((6, count + 1, samples))
     out[:, -1] = 0.0
     if turn is None:
         out[:, :-1] = placed
         _slide(out, q, v, a)
         return out
-    halves, target = placed.reshape(2, 3, count, size), out.reshape(2, 3, count + 1, size)
+    halves, target = placed.reshape(2, 3, count, samples), out.reshape(2, 3, count + 1, samples)
     np.einsum('kib,hknb->hinb', turn, halves[:, :2], out=target[:, :2, :-1])
     target[:, 2, :-1] = halves[:, 2]
     (alpha_x, omega_x), (alpha_y, omega_y), (alpha_z, omega_z) = out[3:, :MOTION]
@@ -407,4 +407,7 @@ def tree_rows(
         ``robot.subtree(j)`` in that order; tau_j = rows.T @ parameters.
     """
     bodies = bodies_rows(robot, q, v, a, gravity_base)
-    return [np.concatenate([bodies[i][k] for i, k in moved]) for moved in robot.moved]
+    rows = []
+    for moved in robot.moved:
+        rows.append(np.concatenate([bodies[i][k] for i, k in moved]))
+    return rows

@@ -5,24 +5,26 @@ Meshes are never loaded.  Bodies and joints are numbered from 0 in pinocchio's o
 comes before its children); links fixed to one another are one body.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 import fnmatch
 from functools import cached_property, lru_cache
 import hashlib
+from itertools import chain
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio as pin
 
 from .described_inertias import plausible_inertias
-from .description import check_description, parsable
+from .description import check_description, parsable, parsed_xml
 from .regressor import joint_steps, JointStep
 from ..errors import ConfigError, RobotModelError
 from ..options import option
 
+INFINITE_LIMIT = 1e30  # of a joint: what ``parsable`` writes for none
 STANDARD_GRAVITY = 9.81  # [m/s^2], the value of the papers
+REVOLUTE, PRISMATIC = 'JointModelR', 'JointModelP'  # as pinocchio's names of joints begin
 RIGHT_ANGLE = 1e-4  # [rad] from a multiple of 90 degrees: 3.1416 is pi, and not a tilt
 
 
@@ -106,16 +108,17 @@ class RobotModel:
 
     @cached_property
     def steps(self) -> tuple[JointStep, ...]:
-        """Return what is constant in the motion from body to body."""
+        """Return the JointSteps: the constants of the motion from body to body."""
         return joint_steps(self)
 
     @cached_property
     def moved(self) -> tuple[tuple[tuple[int, int], ...], ...]:
         """Return of every joint the bodies that it moves, each with its place in their chain."""
-        return tuple(
-            tuple((i, self.ancestors(i).index(j)) for i in self.subtree(j))
-            for j in range(len(self))
-        )
+        moved: list[list[tuple[int, int]]] = [[] for _ in self.joint_names]
+        for body in range(len(self)):
+            for place_in_chain, joint in enumerate(self.ancestors(body)):
+                moved[joint].append((body, place_in_chain))
+        return tuple(map(tuple, moved))
 
     def subtree(self, joint: int) -> tuple[int, ...]:
         """Return the bodies that move with ``joint``, itself first."""
@@ -135,13 +138,12 @@ class RobotModel:
 
     def reach(self) -> float:
         """Return the longest distance from the base along the chain [m]; sliders fully out."""
-        lengths = np.zeros(len(self))
-        slide = np.where(np.isfinite(self.upper), np.abs(self.upper), 0.0)
+        slides = np.where(np.isfinite(self.upper), np.abs(self.upper), 0.0)
+        slides = np.where(self.prismatic, slides, 0.0)
+        distances = {-1: 0.0}  # of the base and every body
         for i, parent in enumerate(self.parents):
-            before = lengths[parent] if parent >= 0 else 0.0
-            own = slide[i] if self.prismatic[i] else 0.0
-            lengths[i] = before + np.linalg.norm(self.translations[i]) + own
-        return max(float(lengths.max()), 0.1)
+            distances[i] = distances[parent] + np.linalg.norm(self.translations[i]) + slides[i]
+        return max(float(max(distances.values())), 0.1)
 
     def pin_q(self, q: np.ndarray) -> np.ndarray:
         """Return pinocchio's configurations (..., nq) of joint positions q (..., n) [rad, m]."""
@@ -184,52 +186,72 @@ def named_joints(urdf: str, options: Any) -> tuple[tuple[str, ...], dict[str, fl
     ConfigError where they do not.
     """
     moving = tuple(_parse(urdf).names[1:])
-    joints = tuple(dict.fromkeys(n for entry in options.joints for n in _matches(entry, moving)))
+    joints = tuple(dict.fromkeys(_all_matches(options.joints, moving)))
     spared = {*joints, *options.locked_joints}
-    named = [
-        [n for n in _matches(entry, moving) if n == entry or n not in spared]
-        for entry in options.locked_joints
-    ]
-    names, positions = tuple(n for own in named for n in own), options.locked_positions
-    if len(positions) == len(named) != len(names):
-        positions = tuple(x for own, x in zip(named, positions) for _ in own)
-    if positions and len(positions) != len(names):
+    unspared = [name for name in moving if name not in spared]
+    locked = [_matches(entry, unspared) for entry in options.locked_joints]
+    return joints, _locked_positions(locked, options.locked_positions)
+
+
+def _locked_positions(
+    locked: Sequence[Sequence[str]], positions: Sequence[float]
+) -> dict[str, float]:
+    """
+    Return {joint: position [rad, m]} of joints that are held.
+
+    locked : names by entry of locked_joints
+    positions : none (zero), one for every entry or one for every name; ConfigError otherwise
+    """
+    names = list(chain.from_iterable(locked))
+    if not positions:
+        return dict.fromkeys(names, 0.0)
+    if len(positions) == len(names):
+        return dict(zip(names, positions))
+    if len(positions) != len(locked):
         raise ConfigError(
             'option locked_positions',
             found=f'{len(positions)} values',
             expected=f'{len(names)} values, one per locked joint: {", ".join(names)}',
         )
-    return joints, dict(zip(names, positions or (0.0,) * len(names)))
+    held: dict[str, float] = {}
+    for names_of_entry, position in zip(locked, positions):
+        held.update(dict.fromkeys(names_of_entry, position))
+    return held
+
+
+def _all_matches(entries: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return ``_matches`` of all ``entries``, one after the other."""
+    return [name for entry in entries for name in _matches(entry, names)]
 
 
 def _matches(entry: str, names: Sequence[str]) -> list[str]:
-    """Return which of ``names`` an entry stands for: itself, but for a pattern with * or ?."""
-    return fnmatch.filter(names, entry) if set(entry) & set('*?') else [entry]
+    """Return the ``names`` that an entry stands for: itself, but for a pattern with * or ?."""
+    if '*' in entry or '?' in entry:
+        return fnmatch.filter(names, entry)
+    return [entry]
 
 
 def position_limits(urdf: str) -> dict[str, tuple[float, float]]:
     """Return {joint: (lower, upper) [rad, m]} of a URDF text, nan where there is none."""
     model = _parse(urdf)
-    limits = {
-        name: joint_limits(model, joint) for name, joint in zip(model.names[1:], model.joints[1:])
-    }
-    return {name: (lower, upper) for name, (lower, upper, *_) in limits.items()}
+    limits = {}
+    for name, joint in zip(model.names[1:], model.joints[1:]):
+        lower, upper, *_ = joint_limits(model, joint)
+        limits[name] = lower, upper
+    return limits
 
 
 def mimicked(urdf: str) -> dict[str, tuple[str, float, float]]:
     """Return {joint: (the joint that it follows, multiplier, offset)} of a URDF text."""
-    found = ElementTree.fromstring(
-        urdf.encode('utf-8', 'replace'), ElementTree.XMLParser(encoding='utf-8')
-    )
-    return {
-        joint.get('name', ''): (
-            mimic.get('joint', ''),
-            float(mimic.get('multiplier', 1.0)),
-            float(mimic.get('offset', 0.0)),
-        )
-        for joint in found.findall('joint')
-        for mimic in joint.findall('mimic')
-    }
+    followers = {}
+    for joint in parsed_xml(urdf).iterfind('joint'):
+        for mimic in joint.iterfind('mimic'):
+            followers[joint.get('name', '')] = (
+                mimic.get('joint', ''),
+                float(mimic.get('multiplier', 1.0)),
+                float(mimic.get('offset', 0.0)),
+            )
+    return followers
 
 
 def load_robot_model(
@@ -261,25 +283,25 @@ def _described(
 ) -> RobotModel:
     """Return the RobotModel without gravity: a description is read once for all mountings."""
     full = _parse(urdf)
-    moving = tuple(full.names[1:])
-    held = dict(locked)
-    for name in (*joint_names, *held):
-        if name not in moving:
-            raise RobotModelError(
-                f'joint {name!r} is not a moving joint of robot {full.name!r}',
-                exists=moving,
-                do='correct joints: or locked_joints:',
-            )
-    wanted = set(joint_names) or set(moving) - set(held)
-    left = [n for n in moving if n not in wanted and n not in held]
-    if left:
+    moving, held = tuple(full.names[1:]), dict(locked)
+    named = [*joint_names, *held]
+    unknown = [name for name in named if name not in moving]
+    if unknown:
+        raise RobotModelError(
+            f'joint {unknown[0]!r} is not a moving joint of robot {full.name!r}',
+            exists=moving,
+            do='correct joints: or locked_joints:',
+        )
+    unnamed = [name for name in moving if name not in named]
+    if joint_names and unnamed:
         raise RobotModelError(
             f'robot {full.name!r} has joints that are neither measured nor locked',
-            found=left,
+            found=unnamed,
             do='list them in locked_joints: (held at locked_positions:), '
             'patterns such as hand_* as well',
         )
-    return _describe(_lock(full, held, wanted), urdf)
+    measured = set(joint_names) or set(unnamed)
+    return _describe(_lock(full, held, measured), urdf)
 
 
 @lru_cache(maxsize=8)
@@ -294,63 +316,83 @@ def _parse(urdf: str) -> Any:
     return model
 
 
-def _lock(full, locked, wanted):
-    fixed = [n for n in full.names[1:] if n not in wanted]
+def _lock(full: Any, held: Mapping[str, float], measured: set[str]) -> Any:
+    """
+    Return pinocchio's model with all joints fixed but the ``measured`` ones.
+
+    full : with all joints; held : {joint: position [rad, m]}, 0 of others
+    """
+    fixed = [name for name in full.names[1:] if name not in measured]
     if not fixed:
         return full
     q = pin.neutral(full)
-    for name, value in locked.items():
+    for name, position in held.items():
         joint = full.joints[full.getJointId(name)]
-        q[joint.idx_q : joint.idx_q + joint.nq] = (
-            [value] if joint.nq == 1 else [np.cos(value), np.sin(value)]
-        )
-    return pin.buildReducedModel(full, [full.getJointId(n) for n in fixed], q)
+        if joint.nq == 1:
+            q[joint.idx_q] = position
+        else:  # a continuous joint is (cos, sin) to pinocchio
+            q[joint.idx_q : joint.idx_q + 2] = np.cos(position), np.sin(position)
+    return pin.buildReducedModel(full, [full.getJointId(name) for name in fixed], q)
 
 
-def _describe(model, urdf):
-    kinds = [joint.shortname() for joint in model.joints[1:]]
-    for name, kind, joint in zip(model.names[1:], kinds, model.joints[1:]):
-        if joint.nv != 1 or not kind.startswith(('JointModelR', 'JointModelP')):
-            raise RobotModelError(
-                f'joint {name!r} is of a kind that is not supported',
-                expected='revolute, continuous or prismatic',
-                found=kind,
-            )
-    count = model.njoints - 1
-    axes = np.array([joint_axis(joint) for joint in model.joints[1:]])
-    limits = [joint_limits(model, joint) for joint in model.joints[1:]]
-    lower, upper, velocity, effort = np.array(limits).T
-    placements = [model.jointPlacements[i + 1] for i in range(count)]
+def _describe(model: Any, urdf: str) -> RobotModel:
+    """Return the RobotModel, without gravity, of pinocchio's ``model`` of a ``urdf`` text."""
+    _check_kinds(model)
+    joints, placements, inertias = model.joints, model.jointPlacements, model.inertias
+    rows = []
+    for i in range(1, model.njoints):
+        axis, limits = joint_axis(joints[i]), joint_limits(model, joints[i])
+        standard = inertias[i].toDynamicParameters()
+        rows.append((placements[i].rotation, placements[i].translation, axis, limits, standard))
+    rotations, translations, axes, limits_by_joint, standard_parameters = map(np.array, zip(*rows))
+    lower, upper, velocity, effort = limits_by_joint.T
     arrays = {
-        'rotations': np.array([p.rotation for p in placements]),
-        'translations': np.array([p.translation for p in placements]),
+        'rotations': rotations,
+        'translations': translations,
         'axes': axes,
         'lower': lower,
         'upper': upper,
         'velocity': velocity,
         'effort': effort,
-        'inertias': np.array([model.inertias[i + 1].toDynamicParameters() for i in range(count)]),
+        'inertias': standard_parameters,
         'gravity_base': np.zeros(3),
     }
     for array in arrays.values():
         array.setflags(write=False)
-    bodies = [f for f in model.frames if f.type == pin.FrameType.BODY]
-    first: dict[int, str] = {}
-    for frame in bodies:
-        first.setdefault(frame.parentJoint, frame.name)
-    links = tuple(first.get(i + 1, model.names[i + 1]) for i in range(count))
+    base_link, *link_names = _link_names(model)
     return RobotModel(
         name=model.name,
         urdf=urdf,
-        base_link=bodies[0].name,
+        base_link=base_link,
         joint_names=tuple(model.names[1:]),
-        link_names=links,
-        parents=tuple(int(model.parents[i + 1]) - 1 for i in range(count)),
-        prismatic=tuple(k.startswith('JointModelP') for k in kinds),
+        link_names=tuple(link_names),
+        parents=tuple((np.array(model.parents, dtype=int) - 1)[1:].tolist()),
+        prismatic=tuple(joint.shortname().startswith(PRISMATIC) for joint in joints[1:]),
         pin_model=model,
         doubts=plausible_inertias(parsable(urdf))[1],
         **arrays,
     )
+
+
+def _link_names(model: Any) -> list[str]:
+    """Return of the base and of every joint the first link that it carries, or its own name."""
+    names = list(model.names)
+    for frame in reversed(model.frames):
+        if frame.type == pin.FrameType.BODY:
+            names[frame.parentJoint] = frame.name
+    return names
+
+
+def _check_kinds(model: Any) -> None:
+    """Raise RobotModelError for a joint that is neither revolute nor prismatic."""
+    for name, joint in zip(model.names[1:], model.joints[1:]):
+        kind = joint.shortname()
+        if joint.nv != 1 or not kind.startswith((REVOLUTE, PRISMATIC)):
+            raise RobotModelError(
+                f'joint {name!r} is of a kind that is not supported',
+                expected='revolute, continuous or prismatic',
+                found=kind,
+            )
 
 
 def joint_axis(joint: Any) -> np.ndarray:
@@ -358,7 +400,10 @@ def joint_axis(joint: Any) -> np.ndarray:
     data = joint.createData()
     joint.calc(data, np.ones(joint.idx_q + joint.nq))  # at any position it is the same
     column = np.asarray(data.S).ravel()
-    return column[:3] if np.any(column[:3]) else column[3:]
+    linear, angular = column[:3], column[3:]
+    if linear.any():
+        return linear
+    return angular
 
 
 def joint_limits(model: Any, joint: Any) -> list[float]:
@@ -367,13 +412,51 @@ def joint_limits(model: Any, joint: Any) -> list[float]:
     if joint.nq == 1:
         lower = model.lowerPositionLimit[joint.idx_q]
         upper = model.upperPositionLimit[joint.idx_q]
-    values = (
-        lower,
-        upper,
-        model.upperVelocityLimit[joint.idx_v],
-        model.upperEffortLimit[joint.idx_v],
-    )
-    return [x if np.isfinite(x) and abs(x) < 1e30 else np.nan for x in values]
+    velocity, effort = model.upperVelocityLimit[joint.idx_v], model.upperEffortLimit[joint.idx_v]
+    limits = np.array([lower, upper, velocity, effort])
+    given = np.isfinite(limits) & (np.abs(limits) < INFINITE_LIMIT)
+    return list(np.where(given, limits, np.nan).tolist())
+
+
+def _along_z(numbers: Sequence[float], magnitude: float, imu_gravity: Any) -> np.ndarray:
+    return np.array([0.0, 0.0, -magnitude])
+
+
+def _by_rpy(numbers: Sequence[float], magnitude: float, imu_gravity: Any) -> np.ndarray:
+    base_in_world = pin.rpy.rpyToMatrix(*right_angles(numbers))
+    return np.asarray(base_in_world.T @ [0.0, 0.0, -magnitude])
+
+
+def _as_given(numbers: Sequence[float], magnitude: float, imu_gravity: Any) -> np.ndarray:
+    return np.array(numbers)
+
+
+def _by_rho_phi(numbers: Sequence[float], magnitude: float, imu_gravity: Any) -> np.ndarray:
+    """Troebinger et al., Eq. 3: upright is rho = pi."""
+    rho, phi = right_angles(numbers)
+    direction = [np.sin(rho) * np.cos(phi), np.sin(rho) * np.sin(phi), np.cos(rho)]
+    return magnitude * np.array(direction)
+
+
+def _by_imu(numbers: Sequence[float], magnitude: float, imu_gravity: Any) -> np.ndarray:
+    """Take the direction alone: the scale of an IMU may be wrong."""
+    if imu_gravity is None:
+        raise ConfigError(
+            'mounting imu needs an IMU on the base',
+            found='no sensor_msgs/msg/Imu in the recording',
+            do='record it, or give the mounting as rpy or gravity',
+        )
+    return magnitude * np.asarray(imu_gravity) / np.linalg.norm(imu_gravity)
+
+
+# {first word: names of the numbers after it, gravity (3,) in the base frame by them}
+MOUNTINGS: dict[str, tuple[str, Callable[[Sequence[float], float, Any], np.ndarray]]] = {
+    'upright': ('', _along_z),
+    'rpy': ('R P Y', _by_rpy),
+    'gravity': ('X Y Z', _as_given),
+    'rho_phi': ('RHO PHI', _by_rho_phi),
+    'imu': ('', _by_imu),
+}
 
 
 def gravity_from_mounting(
@@ -383,44 +466,32 @@ def gravity_from_mounting(
     Return gravity in the base frame (3,) [m/s^2] for a mounting in the user's words.
 
     ``upright``; ``rpy R P Y`` of the base in the world [rad]; ``gravity X Y Z`` [m/s^2];
-    ``rho_phi RHO PHI`` [rad] (Troebinger et al., Eq. 3: upright is rho = pi); ``imu``: the
-    direction that a base IMU at rest measured (``imu_gravity``), whose scale may be wrong.
-    Angles are those of ``right_angles``.
+    ``rho_phi RHO PHI`` [rad]; ``imu``: the direction that a base IMU at rest measured
+    (``imu_gravity``).  Angles are those of ``right_angles``.
     magnitude : of gravity where the words give its direction alone [m/s^2]
     ConfigError for other words.
     """
-    words = str(mounting).replace(',', ' ').split()
-    kind = words[0] if words else ''
-    expected = {'upright': 0, 'rpy': 3, 'gravity': 3, 'rho_phi': 2, 'imu': 0}
+    kind, *words = _words_of(mounting)
+    if kind not in MOUNTINGS:
+        raise _unknown_mounting(mounting)
+    names, gravity = MOUNTINGS[kind]
     try:
-        numbers = [float(x) for x in words[1:]]
-        good = expected[kind] == len(numbers) and bool(np.all(np.isfinite(numbers)))
-    except (KeyError, ValueError):
-        good = False
-    if not good:
-        raise ConfigError(
-            'mounting',
-            found=repr(mounting),
-            exists=('upright', 'rpy R P Y', 'gravity X Y Z', 'rho_phi RHO PHI', 'imu'),
-        )
-    if kind == 'rpy':
-        return pin.rpy.rpyToMatrix(*right_angles(numbers)).T @ [0.0, 0.0, -magnitude]
-    if kind == 'gravity':
-        return np.array(numbers)
-    if kind == 'rho_phi':
-        rho, phi = right_angles(numbers)
-        return magnitude * np.array(
-            [np.sin(rho) * np.cos(phi), np.sin(rho) * np.sin(phi), np.cos(rho)]
-        )
-    if kind == 'imu':
-        if imu_gravity is None:
-            raise ConfigError(
-                'mounting imu needs an IMU on the base',
-                found='no sensor_msgs/msg/Imu in the recording',
-                do='record it, or give the mounting as rpy or gravity',
-            )
-        return magnitude * np.asarray(imu_gravity) / np.linalg.norm(imu_gravity)
-    return np.array([0.0, 0.0, -magnitude])
+        numbers = [float(word) for word in words]
+    except ValueError:
+        raise _unknown_mounting(mounting) from None
+    if len(numbers) != len(names.split()) or not np.isfinite(numbers).all():
+        raise _unknown_mounting(mounting)
+    return gravity(numbers, magnitude, imu_gravity)
+
+
+def _unknown_mounting(mounting: str) -> ConfigError:
+    mountings = tuple(f'{kind} {names}'.strip() for kind, (names, _) in MOUNTINGS.items())
+    return ConfigError('mounting', found=repr(mounting), exists=mountings)
+
+
+def _words_of(mounting: str) -> list[str]:
+    """Return the words of a ``mounting``, at least one, which may be ''."""
+    return str(mounting).replace(',', ' ').split() or ['']
 
 
 def right_angles(angles: Sequence[float] | np.ndarray) -> np.ndarray:
@@ -430,14 +501,16 @@ def right_angles(angles: Sequence[float] | np.ndarray) -> np.ndarray:
 
 
 def rounded_mounting(mounting: str) -> str:
-    """Return in which degrees ``right_angles`` reads a ``mounting``, '' where as it stands."""
-    kind, *words = str(mounting).replace(',', ' ').split() or ['']
+    """Return a ``mounting`` in the degrees of ``right_angles``, '' where they change nothing."""
+    kind, *words = _words_of(mounting)
     if kind not in ('rpy', 'rho_phi'):
         return ''
     given = np.array(words, dtype=float)
     taken = right_angles(given)
+    if np.allclose(taken, given, atol=1e-9, rtol=0.0):
+        return ''
     degrees = ' '.join(f'{x:.6g}' for x in np.degrees(taken))
-    return '' if np.allclose(taken, given, atol=1e-9, rtol=0.0) else f'{kind} {degrees} degrees'
+    return f'{kind} {degrees} degrees'
 
 
 def world_alone() -> Any:

@@ -10,6 +10,7 @@ The text that comes of it is a URDF with one element more, which holds a configu
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import pairwise
 
 import numpy as np
 import pinocchio as pin
@@ -19,10 +20,31 @@ from ..errors import RobotModelError
 from ..options import TAG
 
 X, Y, Z = np.eye(3)
-SEVERAL = {'universal': 2, 'ball': 3, 'free': 6}  # degrees of freedom
-SINGLE = ('hinge', 'slide', 'fixed')
-KINDS = (*SINGLE, *SEVERAL)
-FREE = ('_x', '_y', '_z', '_yaw', '_pitch', '_roll')
+SINGLE = {'hinge': 'continuous', 'slide': 'prismatic', 'fixed': 'fixed'}  # of URDF, unbounded
+# Kinds of several degrees of freedom: suffix, kind and default axis of each joint of one.
+COMPOSITE = {
+    'universal': (('_1', 'hinge', X), ('_2', 'hinge', Y)),
+    'ball': (('_1', 'hinge', X), ('_2', 'hinge', Y), ('_3', 'hinge', Z)),
+    'free': (
+        ('_x', 'slide', X),
+        ('_y', 'slide', Y),
+        ('_z', 'slide', Z),
+        ('_yaw', 'hinge', Z),
+        ('_pitch', 'hinge', Y),
+        ('_roll', 'hinge', X),
+    ),
+}
+SEVERAL = {kind: len(joints) for kind, joints in COMPOSITE.items()}  # degrees of freedom
+KINDS = (*SINGLE, *COMPOSITE)
+# Elements of an inertia tensor in the order of a URDF: attribute, row, column.
+TENSOR = (
+    ('ixx', 0, 0),
+    ('ixy', 0, 1),
+    ('ixz', 0, 2),
+    ('iyy', 1, 1),
+    ('iyz', 1, 2),
+    ('izz', 2, 2),
+)
 
 
 def placement(
@@ -69,15 +91,7 @@ class TreeDescription:
         body = ''
         if inertial is not None:
             mass, centre, tensor = inertial
-            names = (
-                ('ixx', 0, 0),
-                ('ixy', 0, 1),
-                ('ixz', 0, 2),
-                ('iyy', 1, 1),
-                ('iyz', 1, 2),
-                ('izz', 2, 2),
-            )
-            elements = ' '.join(f'{n}="{float(tensor[i, j]):.15g}"' for n, i, j in names)
+            elements = ' '.join(f'{n}="{float(tensor[i, j]):.15g}"' for n, i, j in TENSOR)
             body = (
                 f'<inertial><origin xyz="{_numbers(centre)}"/><mass value="{float(mass):.15g}"'
                 f'/><inertia {elements}/></inertial>'
@@ -87,7 +101,7 @@ class TreeDescription:
     def point(self, name: str, parent: str, place: np.ndarray) -> str:
         """Add a frame at a ``place`` (4, 4) of the link ``parent``; return its ``name``."""
         self.link(name)
-        self._joint(f'{name}_fixed', 'fixed', (parent, name), place)
+        self._add_joint(f'{name}_fixed', 'fixed', (parent, name), place)
         return name
 
     def joint(
@@ -111,46 +125,59 @@ class TreeDescription:
         Joints of several degrees of freedom are hinges and slides on links between them, which
         are no bodies: their parameters are known to be zero.
         """
+        if kind == 'fixed':
+            self._add_joint(name, 'fixed', ends, place)
+            return ()
         if kind in SINGLE:
-            self._joint(name, kind, ends, place, axes[0] if len(axes) else Z, limits or {})
-            return () if kind == 'fixed' else (name,)
-        kinds = ['slide'] * 3 * (kind == 'free') + ['hinge'] * (3 if kind != 'universal' else 2)
-        given = axes if len(axes) else (X, Y, Z, Z, Y, X) if kind == 'free' else (X, Y, Z)
-        ways = FREE if kind == 'free' else ('_1', '_2', '_3')
-        parent, names = ends[0], [name + way for way, _ in zip(ways, kinds)]
-        for k, (one, sort, axis) in enumerate(zip(names, kinds, given)):
-            child = ends[1] if k == len(kinds) - 1 else f'{one}_cross'
-            if child != ends[1]:
-                self.link(child)
-                self.say('known', child)
-            self._joint(one, sort, (parent, child), np.eye(4) if k else place, axis)
-            parent = child
-        return tuple(names)
+            axis = next(iter(axes), Z)
+            self._add_moving(name, kind, ends, place, axis, limits or {})
+            return (name,)
+        suffixes, kinds, default_axes = zip(*COMPOSITE[kind])
+        if len(axes):
+            default_axes = tuple(axes)
+        names = tuple(name + suffix for suffix in suffixes)
+        crosses = [f'{joint}_cross' for joint in names[:-1]]
+        links = [ends[0], *crosses, ends[1]]
+        for joint, single, axis, pair in zip(names, kinds, default_axes, pairwise(links)):
+            if pair[1] in crosses:
+                self.link(pair[1])
+                self.say('known', pair[1])
+            self._add_moving(joint, single, pair, place, axis, {})
+            place = np.eye(4)
+        return names
 
-    def _joint(self, name, kind, ends, place, axis=Z, limits=None):
-        """Add one joint of one degree of freedom, or none."""
-        limits = limits or {}
+    def _add_moving(
+        self,
+        name: str,
+        kind: str,
+        ends: tuple[str, str],
+        place: np.ndarray,
+        axis: np.ndarray,
+        limits: Mapping[str, float],
+    ) -> None:
+        """Add one hinge or slide."""
+        if name in self.joints:
+            raise RobotModelError('the description has two joints of one name', found=name)
+        self.joints.append(name)
+        urdf_type, limit = SINGLE[kind], {'effort': 0.0, 'velocity': 0.0, **limits}
         bounded = 'lower' in limits and 'upper' in limits
-        sort = {
-            'fixed': 'fixed',
-            'slide': 'prismatic',
-            'hinge': 'revolute' if bounded else 'continuous',
-        }[kind]
-        if kind != 'fixed':
-            if name in self.joints:
-                raise RobotModelError('the description has two joints of one name', found=name)
-            self.joints.append(name)
-        limit = {'effort': 0.0, 'velocity': 0.0, **limits}
+        if kind == 'hinge' and bounded:
+            urdf_type = 'revolute'
         if kind == 'slide' and not bounded:
             limit.update(lower=-1e3, upper=1e3)
-        words = ' '.join(f'{key}="{value:.15g}"' for key, value in limit.items())
+        numbers = ' '.join(f'{key}="{value:.15g}"' for key, value in limit.items())
+        motion = f'<axis xyz="{_numbers(axis)}"/><limit {numbers}/>'
+        self._add_joint(name, urdf_type, ends, place, motion)
+
+    def _add_joint(
+        self, name: str, urdf_type: str, ends: tuple[str, str], place: np.ndarray, motion: str = ''
+    ) -> None:
+        """Add the text of a joint; motion : elements that a joint which moves has besides."""
         rpy = pin.rpy.matrixToRpy(np.ascontiguousarray(place[:3, :3]))
         self._parts.append(
-            f'<joint name="{escape(name)}" type="{sort}"><parent link="{escape(ends[0])}"/>'
+            f'<joint name="{escape(name)}" type="{urdf_type}"><parent link="{escape(ends[0])}"/>'
             f'<child link="{escape(ends[1])}"/>'
-            f'<origin xyz="{_numbers(place[:3, 3])}" rpy="{_numbers(rpy)}"/>'
-            + ('' if kind == 'fixed' else f'<axis xyz="{_numbers(axis)}"/><limit {words}/>')
-            + '</joint>'
+            f'<origin xyz="{_numbers(place[:3, 3])}" rpy="{_numbers(rpy)}"/>{motion}</joint>'
         )
 
     def urdf(self) -> str:

@@ -25,7 +25,7 @@ from ..dynamics.inertial_parameters import Parameter
 from ..errors import ConfigError, EstimationError
 
 CHOICES = ('nominal', 'zero', 'minimum_norm')  # of dependent parameters
-EXACT = 1e-6  # of the physical scale: the prior standard deviation of what is taken as exact
+EXACT_SD = 1e-6  # of the physical scale: the prior standard deviation of what is taken as exact
 KNOWN_FORMS = 'NAME, NAME VALUE or NAME VALUE STANDARD_DEVIATION'
 KNOWN_ABOVE = (-HEAVIEST, 0.0)  # of VALUE and STANDARD_DEVIATION, which are below HEAVIEST
 
@@ -268,7 +268,7 @@ class _KnownLine:
 
     def applied_to(self, parameter):
         """Return the Parameter with what is known as its prior."""
-        nominal, prior_sd = parameter.nominal, EXACT * parameter.scale
+        nominal, prior_sd = parameter.nominal, EXACT_SD * parameter.scale
         if self.value is not None:
             nominal = self.value
         if self.prior_sd is not None:
@@ -299,4 +299,4 @@ def with_known(parameters: Sequence[Parameter], lines: Sequence[str]) -> tuple[P
 
 def is_known(parameter: Parameter) -> bool:
     """Return whether a Parameter is taken as exact."""
-    return parameter.prior_sd <= 2.0 * EXACT * parameter.scale
+    return parameter.prior_sd <= 2.0 * EXACT_SD * parameter.scale

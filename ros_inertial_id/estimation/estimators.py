@@ -15,8 +15,8 @@ from .r_factors import RFactors
 from ..errors import EstimationError
 from ..lapack import lapack, solve_triangular
 
-FULL_RANK = 1e-9  # reciprocal condition number above which a triangle is solved as it is
-WEIGHT_ROUNDS = 10  # of the ridge, at most
+WELL_CONDITIONED = 1e-9  # reciprocal condition number above which a triangle is solved as it is
+RIDGE_ROUNDS = 10  # of the ridge, at most
 WEIGHTS_SETTLED = 0.02  # relative change of them that is no reason for another round
 
 
@@ -156,7 +156,7 @@ def solve(system: tuple[np.ndarray, np.ndarray, float], base: BaseParameters) ->
     A, b, _ = system
     scale = base.prior_sd
     nominal = base.nominal()
-    if lapack.dtrcon(A * scale, norm='1', uplo='U')[0] > FULL_RANK:
+    if lapack.dtrcon(A * scale, norm='1', uplo='U')[0] > WELL_CONDITIONED:
         return solve_triangular(A, b)
     return nominal + pseudo_inverse(A, scale) @ (b - A @ nominal)
 
@@ -253,7 +253,7 @@ def ridge_and_weights(problem: Problem) -> tuple[np.ndarray, dict[str, float]]:
     _, standard_deviation = two_step(problem)
     prior_A, prior_b = prior_rows(problem.base)
     beta = problem.base.nominal()
-    for number in range(WEIGHT_ROUNDS):  # the weights from the residuals of the final kind
+    for number in range(RIDGE_ROUNDS):  # the weights from the residuals of the final kind
         A, b, _ = problem.factors.system(effective_standard_deviation(problem, standard_deviation))
         beta = full_rank_solution(np.vstack([A, prior_A]), np.concatenate([b, prior_b]))
         before, standard_deviation = standard_deviation, group_standard_deviation(problem, beta)

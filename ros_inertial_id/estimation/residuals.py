@@ -24,7 +24,7 @@ from ..dynamics.regressor import RegressorBlock
 
 FEWEST_BLOCKS = 8  # that tell errors
 LARGEST_SHARE = 0.99  # of the information on a direction: no other block tells how wrong one is
-CORRELATION_MARGIN = 5.0  # correlation times of a residual: a block so long knows its error to 5 %
+CORRELATION_TIMES = 5.0  # correlation times of a residual: a block so long knows its error to 5 %
 LEVEL = 0.975  # of the one-sided interval at which Student's t and the normal agree
 PRIOR_FREEDOMS = np.geomspace(1e3, 0.1, 2000)  # degrees: the answer is right to 1e-5
 
@@ -279,7 +279,7 @@ def joined(problem: Problem, systems: np.ndarray) -> np.ndarray:
         problem.correlation.get(name, 1.0) / group.rows
         for name, group in problem.factors.groups.items()
     )  # of all the time
-    needed = int(np.ceil(CORRELATION_MARGIN * correlated_share * count))
+    needed = int(np.ceil(CORRELATION_TIMES * correlated_share * count))
     together = max(1, min(needed, count // FEWEST_BLOCKS))
     return np.add.reduceat(systems, np.arange(0, count, together))
 

@@ -23,11 +23,12 @@ from .objective import MotionProblem, Objective
 from ..estimation.r_factors import one_thread
 
 CHUNK = 1000  # samples at once
-POSTURES = 1000  # of one period, for the collision check
+COLLISION_POSTURES = 1000  # of one period, for the collision check
 CLEARANCE = 0.03  # [m] beyond its margin at which a shape is far
 STATES = 400  # random states of the workspace
-SLOW = 3  # power of a uniform number: half of the speeds below an eighth of the limit, as friction
-#           is hardest to predict there
+# Power of a uniform number: half of the speeds are below an eighth of the limit, where friction is
+# hardest to predict.
+SPEED_POWER = 3
 ACCELERATION = 0.5  # share of the acceleration limits
 
 
@@ -72,14 +73,12 @@ class Use:
         real = {
             kind: values * (1.0 - margins.get(kind, 0.0)) for kind, values in self.joints.items()
         }
+        percent = {kind: _percent(values) for kind, values in real.items()}
         out = {
             'feasible': not self.broken(joint_names),
-            'use_of_limits_percent': {
-                kind: round(100.0 * float(values.max()), 3) for kind, values in real.items()
-            },
+            'use_of_limits_percent': {kind: max(values) for kind, values in percent.items()},
             'use_of_limits_percent_by_joint': {
-                kind: {n: round(100.0 * float(u), 3) for n, u in zip(joint_names, values)}
-                for kind, values in real.items()
+                kind: dict(zip(joint_names, values)) for kind, values in percent.items()
             },
         }
         if np.isfinite(self.tool_outside):
@@ -87,6 +86,10 @@ class Use:
         if np.isfinite(self.gap):
             out['collision_clearance_at_least_m'] = round(self.gap + distance, 6)
         return out
+
+
+def _percent(shares: np.ndarray) -> list[float]:
+    return [round(100.0 * share, 3) for share in shares.tolist()]
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ def assess_motion(
             factors = factors + share * part.factors(W)
             postures.append(q.T)
             speeds.append(v)
-    looked_at = np.concatenate(postures)[:: max(count // POSTURES, 1)]
+    looked_at = np.concatenate(postures)[:: max(count // COLLISION_POSTURES, 1)]
     v = np.concatenate(speeds, axis=1)[:, counts(times, problem.period)]
     return Assessment(
         Use(joints, outside, *_clearance(problem, looked_at)),
@@ -162,7 +165,7 @@ def with_workspace(problem: MotionProblem, seed: int) -> MotionProblem:
     rng, limits = np.random.default_rng(seed), problem.limits
     q, v, a = rng.uniform(-1.0, 1.0, (3, len(problem.start), STATES))
     q = limits.middle[:, None] + limits.half[:, None] * q
-    v = limits.velocity[:, None] * v**SLOW
+    v = limits.velocity[:, None] * v**SPEED_POWER
     a = ACCELERATION * limits.acceleration[:, None] * a
     W = Objective(problem, np.zeros(STATES)).evaluate(q, v, a)[2]
     moments = W.transpose(1, 0, 2) @ W.transpose(1, 2, 0) / STATES
@@ -172,7 +175,7 @@ def with_workspace(problem: MotionProblem, seed: int) -> MotionProblem:
         problem,
         moments=moments,
         root=root,
-        width_moments=problem.width_moments * width_moments(limits.velocity, SLOW),
+        width_moments=problem.width_moments * width_moments(limits.velocity, SPEED_POWER),
     )
 
 

@@ -26,14 +26,14 @@ from ..errors import MotionError
 
 PATH = 0.005  # [s] between the places of a path at which it is known
 GRID = 0.01  # [s] between the places from which stops are worked out beforehand
-STEP = 0.004  # [s] of the slope
-LONGEST = 2.0  # [s] to rest
+SLOPE_STEP = 0.004  # [s] of the slope
+LONGEST_BRAKING = 2.0  # [s] to rest
 SHARES = (0.98, 0.96, 0.94, 0.91, 0.87, 0.8, 0.65, 0.5)  # of the limits, tried one after the other
 GOING_ON = 0.8  # the same for going on after a stop: nobody waits for it
 BACK = 0.3  # share of jerk and effort rate that getting the slope back to 0 counts on
-FASTEST = 200.0  # [1/s^2] change of the slope, where nothing else limits it
+FASTEST_SLOPE = 200.0  # [1/s^2] change of the slope, where nothing else limits it
 STEEPEST = 20.0  # [1/s] of the slope, of a course that hardly moves
-ROUNDING = 1e-6  # relative: a motion that uses a limit in full may still be braked at its ends
+ROUNDED_USE = 1e-6  # relative: a motion that uses a limit in full may still be braked at its ends
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Change:
     """
     From ``begin`` [s] on the rate of a path clock goes to ``goal`` (0 or 1), and stays.
 
-    path : (K, 3) path time [s], rate and slope [1/s], every STEP
+    path : (K, 3) path time [s], rate and slope [1/s], every SLOPE_STEP
     """
 
     begin: float
@@ -50,16 +50,16 @@ class Change:
 
     @property
     def end(self) -> float:
-        """Return when the rate has reached its goal [s]."""
-        return self.begin + STEP * (len(self.path) - 1)
+        """Return the time at which the rate has reached its goal [s]."""
+        return self.begin + SLOPE_STEP * (len(self.path) - 1)
 
     def state(self, times: np.ndarray) -> np.ndarray:
         """Return (s, s', s'') as (3, N) at ``times`` (N,) [s], none before its begin."""
         since = np.asarray(times, dtype=float) - self.begin
-        k = np.minimum(np.maximum(since / STEP, 0.0).astype(int), len(self.path) - 1)
+        k = np.minimum(np.maximum(since / SLOPE_STEP, 0.0).astype(int), len(self.path) - 1)
         s, rate, slope = self.path[k].T
-        after = since - k * STEP
-        bend = (self.path[np.minimum(k + 1, len(self.path) - 1), 2] - slope) / STEP
+        after = since - k * SLOPE_STEP
+        bend = (self.path[np.minimum(k + 1, len(self.path) - 1), 2] - slope) / SLOPE_STEP
         return np.array(
             [
                 s + after * (rate + after * (slope / 2.0 + after * bend / 6.0)),
@@ -103,11 +103,11 @@ class Brakes:
         )
         parts = parts.transpose(2, 0, 1, 3).reshape(len(q), 3, -1)
         self._path = np.hstack([parts, np.gradient(parts, PATH, axis=0)])
-        own = np.abs(a).max(0)  # the motion itself is checked elsewhere
+        of_motion = np.abs(a).max(0)  # the motion itself is checked elsewhere
         most = limits.acceleration / (1.0 - limits.margins['acceleration'])
-        self._most = (1.0 + ROUNDING) * np.concatenate(
+        self._most = (1.0 + ROUNDED_USE) * np.concatenate(
             [
-                np.where(most > 0, np.maximum(most, own), np.inf),
+                np.where(most > 0, np.maximum(most, of_motion), np.inf),
                 effort * np.where(robot.effort > 0, robot.effort, np.inf),
             ]
         )
@@ -118,7 +118,7 @@ class Brakes:
     @property
     def longest(self) -> float:
         """Return the longest time to rest from full rate [s]."""
-        return max(STEP * (len(stop) - 1) for stop in self.stops)
+        return max(SLOPE_STEP * (len(stop) - 1) for stop in self.stops)
 
     def stop(self, begin: float, s: float) -> Change:
         """Return the Change from full rate to rest at the path time ``s``, ``begin`` [s]."""
@@ -131,7 +131,9 @@ class Brakes:
 
         state : (3,) path time [s], rate and slope then
         """
-        share = GOING_ON if goal else SHARES[0]
+        share = SHARES[0]
+        if goal:
+            share = GOING_ON
         path = self._follow(np.asarray(state, dtype=float)[:, None], goal, share)
         return Change(begin, goal, _trimmed(path[:, :, 0], goal))
 
@@ -142,42 +144,42 @@ class Brakes:
     def _stops(self):
         """Return, of each of the starts, (K, 3) path time, rate and slope until it rests."""
         stops: list[np.ndarray] = [np.zeros((1, 3))] * len(self._starts)
-        left, worst = np.arange(len(self._starts)), ''
+        unsolved, worst = np.arange(len(self._starts)), ''
         for share in SHARES:
-            count = len(left)
+            count = len(unsolved)
             path = self._follow(
-                np.array([self._starts[left], np.ones(count), np.zeros(count)]), 0.0, share
+                np.array([self._starts[unsolved], np.ones(count), np.zeros(count)]), 0.0, share
             )
             worst, broken = self._broken(path)
             broken |= path[-1, 1] > 0.0
             for k in np.flatnonzero(~broken):
-                stops[left[k]] = _trimmed(path[:, :, k], 0.0)
-            left = left[broken]
-            if not len(left):
+                stops[unsolved[k]] = _trimmed(path[:, :, k], 0.0)
+            unsolved = unsolved[broken]
+            if not len(unsolved):
                 return tuple(stops)
         raise MotionError(
             'the course cannot be braked within the limits',
             found=worst,
-            expected=f'to rest in at most {LONGEST:g} s',
+            expected=f'to rest in at most {LONGEST_BRAKING:g} s',
             do='play slower',
         )
 
     def _follow(self, state, goal, share):
         """Return (K, 3, N) path time, rate and slope of the fastest ways from (3, N) to a goal."""
         (s, rate, slope), rows = state, [state]
-        for _ in range(round(LONGEST / STEP)):
+        for _ in range(round(LONGEST_BRAKING / SLOPE_STEP)):
             away = goal - rate
             if (np.abs(away) <= 0.0).all():
                 break
             low, high, change, back = self._bounds(s, rate, slope, share)
             # from which the slope still gets back to 0 in time, in steps
-            left, half = np.abs(away) - 0.5 * STEP * np.abs(slope), 0.5 * back * STEP
+            left, half = np.abs(away) - 0.5 * SLOPE_STEP * np.abs(slope), 0.5 * back * SLOPE_STEP
             wish = np.sqrt(half**2 + 2.0 * back * np.maximum(left, 0.0)) - half
             wish = np.clip(np.sign(away) * wish, np.minimum(low, 0.0), np.maximum(high, 0.0))
-            after = slope + np.clip(wish - slope, -change * STEP, change * STEP)
-            reached = rate + 0.5 * STEP * (slope + after)
-            there = (goal - reached) * np.sign(away) <= back * STEP**2
-            s = s + STEP * (rate + STEP * (slope / 3.0 + after / 6.0))
+            after = slope + np.clip(wish - slope, -change * SLOPE_STEP, change * SLOPE_STEP)
+            reached = rate + 0.5 * SLOPE_STEP * (slope + after)
+            there = (goal - reached) * np.sign(away) <= back * SLOPE_STEP**2
+            s = s + SLOPE_STEP * (rate + SLOPE_STEP * (slope / 3.0 + after / 6.0))
             rate, slope = np.where(there, goal, reached), np.where(there, 0.0, after)
             rows.append(np.array([s, rate, slope]))
         return np.array(rows)
@@ -203,7 +205,7 @@ class Brakes:
         changing = 2.0 * rate * slope * x1 + rate * (d0 + rate**2 * d1 + slope * d2)
         left = np.maximum(share * self._rates - np.abs(changing), BACK * self._rates)
         most, back = (
-            np.minimum((rates / np.abs(x2)).min(1), FASTEST)
+            np.minimum((rates / np.abs(x2)).min(1), FASTEST_SLOPE)
             for rates in (left, BACK * self._rates)
         )
         return (
@@ -222,7 +224,7 @@ class Brakes:
         uses = np.hstack(
             [
                 np.abs(x).max(0) / self._most,
-                np.abs(np.diff(x, axis=0)).max(0, initial=0.0) / STEP / self._rates,
+                np.abs(np.diff(x, axis=0)).max(0, initial=0.0) / SLOPE_STEP / self._rates,
             ]
         )
         k, n = int(uses.max(0).argmax()), len(self._names)
@@ -236,11 +238,13 @@ def _trimmed(path, goal):
     path = path[:count].copy()
     there = np.sign(goal - path[0, 1]) * path[1:, 2] > 0.0  # not what it has to turn back from
     if there.any():
-        lacking = goal - path[0, 1] - 0.5 * STEP * (path[1:, 2] + path[:-1, 2]).sum()
-        path[1:, 2] *= np.where(there, 1.0 + lacking / (STEP * path[1:, 2][there].sum()), 1.0)
-    path[1:, 1] = path[0, 1] + np.cumsum(0.5 * STEP * (path[1:, 2] + path[:-1, 2]))
+        lacking = goal - path[0, 1] - 0.5 * SLOPE_STEP * (path[1:, 2] + path[:-1, 2]).sum()
+        path[1:, 2] *= np.where(
+            there, 1.0 + lacking / (SLOPE_STEP * path[1:, 2][there].sum()), 1.0
+        )
+    path[1:, 1] = path[0, 1] + np.cumsum(0.5 * SLOPE_STEP * (path[1:, 2] + path[:-1, 2]))
     path[-1, 1] = goal
     path[1:, 0] = path[0, 0] + np.cumsum(
-        STEP * (path[:-1, 1] + STEP * (path[:-1, 2] / 3.0 + path[1:, 2] / 6.0))
+        SLOPE_STEP * (path[:-1, 1] + SLOPE_STEP * (path[:-1, 2] / 3.0 + path[1:, 2] / 6.0))
     )
     return path

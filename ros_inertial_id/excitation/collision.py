@@ -9,6 +9,7 @@ the robot is known are refused.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 import re
 from typing import Any
 
@@ -120,8 +121,8 @@ class CollisionShapes:
         for request, margin in zip(shapes.collisionRequests, wanted):
             request.security_margin, request.enable_contact = float(margin), True
         boxes = pin.BroadPhaseManager_NaiveCollisionManager(robot.pin_model, self.geometry, shapes)
-        for k, place in enumerate(robot.pin_q(q)):
-            if pin.computeCollisions(robot.pin_model, data, boxes, place, at_once):
+        for k, configuration in enumerate(robot.pin_q(q)):
+            if pin.computeCollisions(robot.pin_model, data, boxes, configuration, at_once):
                 hits = [
                     (pair, result)
                     for pair, result in enumerate(shapes.collisionResults)
@@ -143,38 +144,27 @@ def wanted_shapes(robot: RobotModel, options: Any, rng: np.random.Generator) -> 
         obstacle_shape(text, f'obstacle {number} ({text})')
         for number, text in enumerate(options.obstacles, 1)
     ]
-    known = link_geometry(robot, options.meshes)
-    if known is None:
+    described = link_geometry(robot, options.meshes)
+    if described is None:
         if around:
             raise MotionError(
                 "obstacles cannot be kept away from: the URDF says nothing of the robot's shape",
                 do='give its links <collision> shapes',
             )
-        none = np.zeros(0)
-        return CollisionShapes(
-            None,
-            (),
-            none.reshape(0, 2),
-            none,
-            none,
-            ('the URDF has no shapes: neither collisions nor the floor are checked',),
-        )
-    geometry, rods, notices = known
-    own = len(geometry.geometryObjects)
+        return _no_shapes()
+    geometry, rods, notices = described
+    of_robot = len(geometry.geometryObjects)
     floor, words = _floor(robot, options)
     notices.append(words)
     for item in around + floor:
         geometry.addGeometryObject(item)
-    _add_pairs(robot, geometry, own)
+    _add_pairs(robot, geometry, of_robot)
     margins, tight, words = _sort_pairs(
         robot, geometry, _random_postures(robot, rng), options, rods
     )
     pairs = tuple(_bodies(geometry, pair) for pair in geometry.collisionPairs)
-    shapes = list(geometry.geometryObjects)
-    bodies = [
-        [shapes[k].parentJoint - 1 for k in (pair.first, pair.second)]
-        for pair in geometry.collisionPairs
-    ]
+    carriers = _carriers(geometry)
+    bodies = [(carriers[pair.first], carriers[pair.second]) for pair in geometry.collisionPairs]
     return CollisionShapes(
         geometry,
         pairs,
@@ -182,6 +172,18 @@ def wanted_shapes(robot: RobotModel, options: Any, rng: np.random.Generator) -> 
         margins,
         tight,
         tuple(notices + words),
+    )
+
+
+def _no_shapes() -> CollisionShapes:
+    nothing = np.zeros(0)
+    return CollisionShapes(
+        geometry=None,
+        pairs=(),
+        bodies=nothing.reshape(0, 2),
+        margins=nothing,
+        tight=nothing,
+        notices=('the URDF has no shapes: neither collisions nor the floor are checked',),
     )
 
 
@@ -197,18 +199,26 @@ def _floor(robot, options):
     )
 
 
-def _add_pairs(robot, geometry, own):
-    """Add the pairs to be checked; the shapes from number ``own`` on are obstacles."""
-    shapes = list(geometry.geometryObjects)
-    for first in range(own):
-        for second in range(first + 1, len(shapes)):
-            a, b = (shapes[k].parentJoint - 1 for k in (first, second))
-            if second >= own:
-                apart = a >= 0
-            else:
-                apart = a != b and not _neighbours(robot.parents, a, b)
-            if apart:
-                geometry.addCollisionPair(pin.CollisionPair(first, second))
+def _add_pairs(robot, geometry, of_robot):
+    """Add the pairs to be checked; the shapes from number ``of_robot`` on are obstacles."""
+    carriers = _carriers(geometry)
+    for first, second in combinations(range(len(carriers)), 2):
+        if first >= of_robot:
+            return
+        first_body, second_body = carriers[first], carriers[second]
+        if second >= of_robot:
+            apart = first_body >= 0
+        else:
+            apart = first_body != second_body and not _neighbours(
+                robot.parents, first_body, second_body
+            )
+        if apart:
+            geometry.addCollisionPair(pin.CollisionPair(first, second))
+
+
+def _carriers(geometry):
+    """Return the bodies that carry the shapes, -1 for the base and what stands around."""
+    return [shape.parentJoint - 1 for shape in geometry.geometryObjects]
 
 
 def _neighbours(parents, a, b):
@@ -222,15 +232,15 @@ def _random_postures(robot, rng):
 
 
 def _near(robot, geometry, postures, margins):
-    """Return in which postures each pair is nearer than its margin [m], (N, m)."""
+    """Return whether each pair is nearer than its margin [m] in each posture, (N, m)."""
     data, shapes = robot.pin_model.createData(), geometry.createData()
     for request, margin in zip(
         shapes.collisionRequests, np.broadcast_to(margins, len(geometry.collisionPairs))
     ):
         request.security_margin = float(margin)
     near = np.zeros((len(postures), len(geometry.collisionPairs)), dtype=bool)
-    for row, place in zip(near, robot.pin_q(postures)):
-        pin.computeCollisions(robot.pin_model, data, geometry, shapes, place, False)
+    for row, configuration in zip(near, robot.pin_q(postures)):
+        pin.computeCollisions(robot.pin_model, data, geometry, shapes, configuration, False)
         row[:] = [r.isCollision() for r in shapes.collisionResults]
     return near
 
@@ -241,8 +251,8 @@ def _sort_pairs(robot, geometry, postures, options, rods):
     touching = _near(robot, geometry, postures, 0.0)
     # copies: removing one moves the others in pinocchio's list
     pairs = [pin.CollisionPair(p.first, p.second) for p in geometry.collisionPairs]
-    most = [OFTEN if {p.first, p.second} & rods else ALWAYS for p in pairs]
-    built = touching.mean(0) > most
+    rough = np.array([bool({p.first, p.second} & rods) for p in pairs], dtype=bool)
+    built = touching.mean(0) > np.where(rough, OFTEN, ALWAYS)
     always = [p for p, out in zip(pairs, built) if out]
     for pair in always:
         geometry.removeCollisionPair(pair)

@@ -80,7 +80,9 @@ def search_value(
     search can climb out of them.
     """
     whitened = CRITERIA[name].whitened
-    eigenvalues, vectors = np.linalg.eigh(root @ G @ root.T if whitened else G)
+    if whitened:
+        G = root @ G @ root.T
+    eigenvalues, vectors = np.linalg.eigh(G)
     lifted = np.maximum(eigenvalues, 1e-14 * eigenvalues[-1])
     value, slope = CRITERIA[name].search(lifted, sharpness)
     by_G = (vectors * slope) @ vectors.T
@@ -94,6 +96,10 @@ def search_value(
 def reported_value(name: str, G: np.ndarray, root: np.ndarray, widths: float = 0.0) -> float:
     """Return criterion ``name`` at G = W'W (b, b) as published; root, widths : search_value."""
     whitened = CRITERIA[name].whitened
-    eigenvalues = np.linalg.eigvalsh(root @ G @ root.T if whitened else G)
+    if whitened:
+        G = root @ G @ root.T
+    eigenvalues = np.linalg.eigvalsh(G)
     value = CRITERIA[name].report(np.sqrt(np.maximum(eigenvalues, 1e-300)))
-    return float(np.hypot(value, np.sqrt(widths)) if whitened else value)
+    if whitened:
+        value = np.hypot(value, np.sqrt(widths))
+    return float(value)

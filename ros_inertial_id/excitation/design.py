@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .assessment import assess, torque_errors, Use
+from .assessment import assess, Assessment, torque_errors, Use
 from .criteria import reported_value
 from .feedforward import feedforward_error, FeedforwardError
 from .fourier import FourierMotion
@@ -25,10 +25,10 @@ from .problem import (
     DesignOptions,
     information_of,
     motion_problem,
-    RATE,
+    RECORDED_RATE,
     refuse_loops,
 )
-from .search import HANDING_OVER, search
+from .search import Candidate, HANDING_OVER, search
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 from ..identification.files import read_text
@@ -36,7 +36,7 @@ from ..identification.identified_model import IdentifiedModel
 from ..methods import METHODS
 from ..options import check_ranges, described_blocks, DESIGN, options_from, read_blocks
 
-SAMPLES = 50  # of a period that the search looks at; the result is checked on more
+SEARCH_SAMPLES = 50  # of a period that the search looks at; the result is checked on more
 PROCESSES = 4  # that search, at most
 
 __all__ = ['design', 'design_parameters', 'Design', 'DesignOptions', 'load_design', 'Progress']
@@ -107,32 +107,36 @@ class Design:
 
     def words(self) -> tuple[str, ...]:
         """Return the design in words, line by line."""
-        return (
-            *([self.feedforward.words()] if self.feedforward else []),
+        errors = zip(self.motion.joint_names, self.errors())
+        parts = ', '.join(f'{part} {seconds:.1f}' for part, seconds in self.cpu_parts.items())
+        lines = [
             'predicted standard error of torque: '
-            + ', '.join(
-                f'{name} {error}' for name, error in zip(self.motion.joint_names, self.errors())
-            ),
+            + ', '.join(f'{name} {error}' for name, error in errors),
             f'{self.criterion} {self.value:.4g}, condition number {self.condition_number:.4g} '
             f'of {len(self.base_names)} base parameters, in {self.seconds:.0f} s',
-            f'CPU time {self.cpu_seconds:.1f} s: '
-            + ', '.join(f'{part} {seconds:.1f}' for part, seconds in self.cpu_parts.items()),
-        )
+            f'CPU time {self.cpu_seconds:.1f} s: {parts}',
+        ]
+        if self.feedforward is not None:
+            lines.insert(0, self.feedforward.words())
+        return tuple(lines)
 
     def errors(self) -> list[str]:
         """Return the standard errors of predicted torques, joint by joint, with their units."""
+        units = {False: 'N m', True: 'N'}  # by whether a joint slides
         return [
-            f'{error:.2g} {"N" if slides else "N m"}'
+            f'{error:.2g} {units[slides]}'
             for error, slides in zip(self.torque_errors, self.robot.prismatic)
         ]
 
     def summary(self) -> dict[str, Any]:
         """Return the design in plain Python values; use of the limits in percent."""
         names = self.motion.joint_names
+        errors = {name: float(f'{e:.4g}') for name, e in zip(names, self.torque_errors)}
+        feedforward = {}
+        if self.feedforward is not None:
+            feedforward['feedforward_error'] = self.feedforward.plain()
         return {
-            'torque_standard_error': {
-                n: float(f'{e:.4g}') for n, e in zip(names, self.torque_errors)
-            },  # [N m]
+            'torque_standard_error': errors,  # [N m]
             'condition_number': self.condition_number,
             'criterion': self.criterion,
             'value': self.value,
@@ -141,7 +145,7 @@ class Design:
             'cpu_parts': {part: round(spent, 3) for part, spent in self.cpu_parts.items()},
             'base_parameters': len(self.base_names),
             **self.use.plain(names, self.limits.margins, self.options.distance),
-            **({'feedforward_error': self.feedforward.plain()} if self.feedforward else {}),
+            **feedforward,
             'motions_found': self.found,
             'motions_rejected': self.rejected,
             'notices': list(self.notices),
@@ -163,123 +167,149 @@ def design(
     """
     check_ranges(options)
     refuse_loops(described_blocks(robot.urdf))
-    model = (
-        IdentifiedModel.from_yaml(read_text(options.model), options.model)
-        if options.model
-        else None
-    )
-    if model:
-        refuse_loops({model.method: model.options})
-    known = information_of(model, design_parameters(robot, options)) if model else None
-    found = _searched(robot, options, progress, stop, known)
-    if not model:
-        return found
-    t = np.linspace(0.0, found.motion.period, round(found.motion.period * RATE) + 1)
-    return replace(
-        found,
-        feedforward=feedforward_error(model, found.motion.joint_names, t, found.motion.at(t)),
-    )
+    if not options.model:
+        return _Search(robot, options, None).run(progress, stop)
+    model = IdentifiedModel.from_yaml(read_text(options.model), options.model)
+    refuse_loops({model.method: model.options})
+    information = information_of(model, design_parameters(robot, options))
+    best = _Search(robot, options, information).run(progress, stop)
+    motion = best.motion
+    t = np.linspace(0.0, motion.period, round(motion.period * RECORDED_RATE) + 1)
+    error = feedforward_error(model, motion.joint_names, t, motion.at(t))
+    return replace(best, feedforward=error)
 
 
-def _searched(
-    robot: RobotModel,
-    options: DesignOptions,
-    progress: Callable[[Progress], None] | None,
-    stop: Callable[[], bool] | None,
-    known: np.ndarray | None,
-) -> Design:
-    """Return the best Design that the search finds; see ``design``."""
-    began, cpu_began = time.monotonic(), sum(os.times()[:4])
-    problem, base = motion_problem(robot, options, known)
-    check_postures(problem, options)
-    processes = min(os.cpu_count() or 1, PROCESSES, options.restarts)
-    left = max(options.seconds - (time.monotonic() - began), 0.1)
-    candidates = search(problem, SAMPLES, options.restarts, options.seed, left, processes)
-    best, result, found, rejected, last, refusal = None, None, 0, 0, None, []
-    limits_cpu = checks_cpu = 0.0
-    try:
-        for candidate in candidates:
-            last = candidate or last
-            limits_cpu += candidate.limits_cpu if candidate else 0.0
-            if candidate and candidate.value < (best.value if best else np.inf):
-                check_began = time.process_time()
-                checked = assess(problem, candidate.x)
-                refusal = checked.use.broken(robot.joint_names)
-                checks_cpu += time.process_time() - check_began
-                found, rejected = found + 1, rejected + bool(refusal)
-                best, result = (best, result) if refusal else (candidate, checked)
-            if progress is not None:
-                progress(
-                    Progress(
-                        time.monotonic() - began,
-                        options.seconds,
-                        best.value if best else None,
-                        found,
-                        rejected,
-                    )
-                )
-            late = time.monotonic() - began > options.seconds + HANDING_OVER
-            if late and best or stop is not None and stop():
-                break
-    except KeyboardInterrupt:
-        pass
-    finally:
-        candidates.close()
-    if best is None:
-        raise _nothing_found(robot, problem, last, refusal)
-    cpu, seconds = sum(os.times()[:4]) - cpu_began, time.monotonic() - began
-    cut = (
-        (
-            f'the search was cut after {seconds:.0f} s, before all restarts had ended: give more '
-            'seconds: for the motion that any computer finds',
+class _Search:
+    """
+    A search for the best Design, and what it has come to so far.
+
+    best, checked : the best Candidate that keeps all limits and its Assessment, None before
+    last : Candidate; refusal : limits that the last one broke that would have been the best
+    found, rejected, limits_cpu, checks_cpu : see Design; CPU seconds
+    """
+
+    def __init__(
+        self, robot: RobotModel, options: DesignOptions, information: np.ndarray | None
+    ) -> None:
+        self._began, self._cpu_began = time.monotonic(), sum(os.times()[:4])
+        self.robot, self.options = robot, options
+        self.problem, self.base = motion_problem(robot, options, information)
+        check_postures(self.problem, options)
+        self.best: Candidate | None = None
+        self.checked: Assessment | None = None
+        self.last: Candidate | None = None
+        self.refusal: list[str] = []
+        self.found = self.rejected = 0
+        self.limits_cpu = self.checks_cpu = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Return the time since the search began [s]."""
+        return time.monotonic() - self._began
+
+    def run(
+        self, progress: Callable[[Progress], None] | None, stop: Callable[[], bool] | None
+    ) -> Design:
+        """Return the best Design; progress, stop : see ``design``."""
+        options = self.options
+        processes = min(os.cpu_count() or 1, PROCESSES, options.restarts)
+        seconds = max(options.seconds - self.seconds, 0.1)
+        candidates = search(
+            self.problem, SEARCH_SAMPLES, options.restarts, options.seed, seconds, processes
         )
-        if seconds > options.seconds
-        else ()
-    )
-    parts = {
-        'criterion and start': cpu - limits_cpu - checks_cpu,
-        'limits and collisions': limits_cpu,
-        'checks on the finest grid': checks_cpu,
-    }
-    return _finished(
-        robot, options, (problem, base, best.x, result), (seconds, parts, found, rejected), cut
-    )
+        try:
+            for candidate in candidates:
+                if candidate is not None:
+                    self._look_at(candidate)
+                if progress is not None:
+                    progress(self._progress())
+                if self._is_overdue() or (stop is not None and stop()):
+                    break
+        except KeyboardInterrupt:
+            pass
+        finally:
+            candidates.close()
+        return self._design()
 
+    def _look_at(self, candidate: Candidate) -> None:
+        """Keep a ``candidate`` that is better than the best and passes the last check."""
+        self.last = candidate
+        self.limits_cpu += candidate.limits_cpu
+        if candidate.value >= self._best_value(np.inf):
+            return
+        began = time.process_time()
+        checked = assess(self.problem, candidate.x)
+        self.refusal = checked.use.broken(self.robot.joint_names)
+        self.checks_cpu += time.process_time() - began
+        self.found += 1
+        if self.refusal:
+            self.rejected += 1
+        else:
+            self.best, self.checked = candidate, checked
 
-def _nothing_found(robot, problem, last, refusal):
-    """Return the MotionError that says which limits were in the way."""
-    broken = assess(problem, last.x).use.broken(robot.joint_names) if last else []
-    return MotionError(
-        'no motion that keeps all limits was found',
-        found=broken or refusal or 'nothing yet: it was stopped early',
-        do='widen the limits named, or give more seconds: or restarts:',
-    )
+    def _best_value(self, none: Any) -> Any:
+        """Return the value of the best motion, ``none`` before there is one."""
+        if self.best is None:
+            return none
+        return self.best.value
 
+    def _progress(self) -> Progress:
+        budget, value = self.options.seconds, self._best_value(None)
+        return Progress(self.seconds, budget, value, self.found, self.rejected)
 
-def _finished(robot, options, stated, spent, cut):
-    """Return the Design at x; ``spent``: see Design, ``cut``: notices of a search cut short."""
-    (problem, base, x, result), (seconds, parts, found, rejected) = stated, spent
-    motion = motion_at(robot, problem, x)
-    singular = np.sqrt(np.maximum(np.linalg.eigvalsh(result.factors)[::-1], 0.0))
-    return Design(
-        robot,
-        options,
-        motion,
-        options.criterion,
-        reported_value(options.criterion, result.factors, problem.root, result.widths.sum()),
-        float(singular[0] / singular[-1]),
-        singular,
-        tuple(base.names()),
-        torque_errors(problem, result),
-        result.use,
-        problem.limits,
-        problem.tool,
-        seconds,
-        parts,
-        found,
-        rejected,
-        (*problem.limits.notices, *problem.shapes.notices, *cut),
-    )
+    def _is_overdue(self) -> bool:
+        overdue = self.seconds > self.options.seconds + HANDING_OVER
+        return overdue and self.best is not None
+
+    def _design(self) -> Design:
+        """Return the best Design; MotionError that says which limits were in the way."""
+        if self.best is None or self.checked is None:
+            raise MotionError(
+                'no motion that keeps all limits was found',
+                found=self._broken(),
+                do='widen the limits named, or give more seconds: or restarts:',
+            )
+        cpu, seconds = sum(os.times()[:4]) - self._cpu_began, self.seconds
+        problem, options, checked = self.problem, self.options, self.checked
+        notices = [*problem.limits.notices, *problem.shapes.notices]
+        if seconds > options.seconds:
+            notices.append(
+                f'the search was cut after {seconds:.0f} s, before all restarts had ended: give '
+                'more seconds: for the motion that any computer finds'
+            )
+        singular = np.sqrt(np.maximum(np.linalg.eigvalsh(checked.factors)[::-1], 0.0))
+        return Design(
+            robot=self.robot,
+            options=options,
+            motion=motion_at(self.robot, problem, self.best.x),
+            criterion=options.criterion,
+            value=reported_value(
+                options.criterion, checked.factors, problem.root, checked.widths.sum()
+            ),
+            condition_number=float(singular[0] / singular[-1]),
+            singular_values=singular,
+            base_names=tuple(self.base.names()),
+            torque_errors=torque_errors(problem, checked),
+            use=checked.use,
+            limits=problem.limits,
+            tool=problem.tool,
+            seconds=seconds,
+            cpu_parts={
+                'criterion and start': cpu - self.limits_cpu - self.checks_cpu,
+                'limits and collisions': self.limits_cpu,
+                'checks on the finest grid': self.checks_cpu,
+            },
+            found=self.found,
+            rejected=self.rejected,
+            notices=tuple(notices),
+        )
+
+    def _broken(self) -> Any:
+        """Return the limits that the last motion breaks, or the last that was refused."""
+        broken: list[str] = []
+        if self.last is not None:
+            broken = assess(self.problem, self.last.x).use.broken(self.robot.joint_names)
+        return broken or self.refusal or 'nothing yet: it was stopped early'
 
 
 def motion_at(robot: RobotModel, problem: MotionProblem, x: np.ndarray) -> FourierMotion:

@@ -8,7 +8,7 @@ from scipy.linalg import block_diag
 from .objective import MotionProblem, Objective
 from .regressor_adjoint import TreePass
 
-RATE = 1000.0  # [1/s] of the finest grid
+FINEST_RATE = 1000.0  # [1/s] of the finest grid
 RESERVE = 1e-5  # relative; peaks between samples of the finest grid
 PLACE_RESERVE = 0.002  # [m] and, relative, of torques: they are checked on a coarser grid
 SHRINKINGS = (1.0, 0.99, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5)
@@ -21,7 +21,7 @@ def grid(problem: MotionProblem, samples: int) -> np.ndarray:
 
 def finest_grid(problem: MotionProblem) -> np.ndarray:
     """Return the times (N,) of one period of ``problem`` at which joint limits are kept [s]."""
-    return grid(problem, max(int(round(RATE * problem.period)), 1000))
+    return grid(problem, max(int(round(FINEST_RATE * problem.period)), 1000))
 
 
 def random_postures(problem: MotionProblem, rng: np.random.Generator, count: int) -> np.ndarray:
@@ -40,13 +40,11 @@ def postures_allowed(problem: MotionProblem, q: np.ndarray) -> np.ndarray:
 
 
 def tool_outside(objective: Objective, tree: TreePass) -> np.ndarray:
-    """Return how far the tool is outside its bounds (N,) [m], in a TreePass of ``objective``."""
+    """Return the excess of the tool over its bounds (N,) [m], in a TreePass of ``objective``."""
     limits = objective.problem.limits
-    return (
-        limits.tool_outside(objective.tool_position(tree))
-        if limits.bounds_tool
-        else np.full(tree.q.shape[1], -np.inf)
-    )
+    if not limits.bounds_tool:
+        return np.full(tree.q.shape[1], -np.inf)
+    return limits.tool_outside(objective.tool_position(tree))
 
 
 def limit_steps(problem: MotionProblem) -> np.ndarray:
@@ -67,7 +65,7 @@ def limit_steps(problem: MotionProblem) -> np.ndarray:
 
 
 def least_gap(problem: MotionProblem, q: np.ndarray, most: float) -> float:
-    """Return by how much shapes keep more than their margins in postures q (N, n), at ``most``."""
+    """Return the least distance beyond margins [m] of shapes in postures q (N, n), at ``most``."""
     return min(float(problem.shapes.near(problem.robot, q, most).gaps.min(initial=most)), most)
 
 
@@ -85,7 +83,9 @@ def shrink(
     c = problem.coefficients(x)
     fixed = np.outer(problem.start, problem.direction)
     c = _shrink_joints(problem, dense, c, fixed)
-    center = fixed if problem.direction.any() else c * (np.arange(c.shape[1]) == 0)
+    center = fixed
+    if not problem.direction.any():
+        center = c * (np.arange(c.shape[1]) == 0)
     for factor in SHRINKINGS:
         x = ((center + factor * (c - center) - fixed) @ problem.space).ravel()
         if _allowed(problem, fine, x):
@@ -137,13 +137,7 @@ def _allowed(problem, fine, x):
     use = problem.limits.use_of_joints(q, v, a, tau) | problem.limits.use_of_rates(
         a, tau, problem.period / fine.samples
     )
-    if any(
-        (use[kind] > 1.0 - PLACE_RESERVE).any()
-        for kind in ('effort', 'effort_rate')
-        if kind in use
-    ):
+    efforts = [use[kind] for kind in ('effort', 'effort_rate') if kind in use]
+    if np.max(efforts) > 1.0 - PLACE_RESERVE or tool_outside(fine, tree).max() > -PLACE_RESERVE:
         return False
-    return bool(
-        (tool_outside(fine, tree) <= -PLACE_RESERVE).all()
-        and least_gap(problem, q.T, PLACE_RESERVE) >= PLACE_RESERVE
-    )
+    return bool(least_gap(problem, q.T, PLACE_RESERVE) >= PLACE_RESERVE)

@@ -35,32 +35,29 @@ class FeedforwardError:
                 'feedforward error not known: the model has no band for '
                 f'{", ".join(unknown)}; identify this robot again'
             )
-        beyond = (
-            f'; {100.0 * self.outside:.0f} % of the motion is beyond the validity range'
-            if self.outside
-            else ''
+        errors = ', '.join(
+            f'{name} {rms:.2g} and {peak:.2g}'
+            for name, rms, peak in zip(self.names, self.rms, self.peak)
         )
-        return (
-            'feedforward error of the model, rms and peak [N m, N]: '
-            + ', '.join(
-                f'{name} {rms:.2g} and {peak:.2g}'
-                for name, rms, peak in zip(self.names, self.rms, self.peak)
-            )
-            + beyond
-        )
+        words = f'feedforward error of the model, rms and peak [N m, N]: {errors}'
+        if self.outside:
+            words += f'; {100.0 * self.outside:.0f} % of the motion is beyond the validity range'
+        return words
 
     def plain(self) -> dict[str, Any]:
         """Return {rms, peak: {joint: value}, outside_percent} in plain Python values."""
         return {
-            **{
-                key: {
-                    name: float(f'{x:.4g}')
-                    for name, x in zip(self.names, values)
-                    if np.isfinite(x)
-                }
-                for key, values in (('rms', self.rms), ('peak', self.peak))
-            },
+            'rms': self._by_joint(self.rms),
+            'peak': self._by_joint(self.peak),
             'outside_percent': round(100.0 * self.outside, 1),
+        }
+
+    def _by_joint(self, values: np.ndarray) -> dict[str, float]:
+        """Return {joint: value} of those that are numbers, to four digits."""
+        return {
+            name: float(f'{value:.4g}')
+            for name, value in zip(self.names, values)
+            if np.isfinite(value)
         }
 
 
@@ -68,10 +65,10 @@ def feedforward_error(
     model: IdentifiedModel, joints: Sequence[str], t: np.ndarray, motion: Sequence[np.ndarray]
 ) -> FeedforwardError:
     """Return that of a ``model`` on a ``motion``: q, v, a (N, n) of ``joints`` at t (N,) [s]."""
-    seen = {
-        joint: {name: x[:, j] for name, x in zip('qva', motion)} for j, joint in enumerate(joints)
-    }
-    half, outside = band_for(model, joints).at(seen)
+    states = {}
+    for j, joint in enumerate(joints):
+        states[joint] = {name: x[:, j] for name, x in zip('qva', motion)}
+    half, outside = band_for(model, joints).at(states)
     per_hour = 3600.0 * CHANCE * len(joints) / max(float(t[-1] - t[0]), 1e-3)
     ratios = alarm_ratios(model.statistics.get('prediction_band') or {}, joints, per_hour)
     return FeedforwardError(

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import MotionError
 
-LARGEST = 1e6  # [rad, m, s] of a motion's numbers, 1e-6 s the least
+LARGEST_NUMBER = 1e6  # [rad, m, s] of a motion's numbers, 1e-6 s the least
 
 
 @dataclass(frozen=True)
@@ -59,37 +59,30 @@ class FourierMotion:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the motion as plain lists, coefficients by joint name."""
-        return {
-            'period': float(self.period),
-            'joints': {
-                name: {
-                    'offset': float(o),
-                    'sine': [float(x) for x in s],
-                    'cosine': [float(x) for x in c],
-                }
-                for name, o, s, c in zip(self.joint_names, self.offset, self.sine, self.cosine)
-            },
-        }
+        joints = {}
+        for j, name in enumerate(self.joint_names):
+            joints[name] = {
+                'offset': float(self.offset[j]),
+                'sine': self.sine[j].tolist(),
+                'cosine': self.cosine[j].tolist(),
+            }
+        return {'period': float(self.period), 'joints': joints}
 
 
 def motion_from_dict(content: Mapping[str, Any], source: str = 'motion') -> FourierMotion:
     """Return the FourierMotion of what ``to_dict`` made; MotionError when it is none."""
     try:
         period, joints = float(content['period']), content['joints']
-        offset, sine, cosine = (
-            np.array([joints[n][key] for n in joints], dtype=float)
-            for key in ('offset', 'sine', 'cosine')
-        )
+        offset, sine, cosine = (_by_joint(joints, key) for key in ('offset', 'sine', 'cosine'))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise MotionError(
             f'{source} is not a motion',
             expected='period, joints: {name: {offset, sine, cosine}}',
             found=f'{type(error).__name__}: {error}',
         ) from None
-    if not (
-        1.0 / LARGEST < period < LARGEST
-        and all(x.size and (np.abs(x) < LARGEST).all() for x in (offset, sine, cosine))
-    ):
+    numbers = (offset, sine, cosine)
+    finite = all(x.size and (np.abs(x) < LARGEST_NUMBER).all() for x in numbers)
+    if not finite or not 1.0 / LARGEST_NUMBER < period < LARGEST_NUMBER:
         raise MotionError(
             f'{source} has unequal or non-finite numbers',
             expected=('a period above 0, as many of offset, sine, cosine everywhere'),
@@ -99,6 +92,10 @@ def motion_from_dict(content: Mapping[str, Any], source: str = 'motion') -> Four
             f'{source} has unequal coefficients', expected='as many sines as cosines everywhere'
         )
     return FourierMotion(tuple(joints), period, offset, sine, cosine)
+
+
+def _by_joint(joints: Mapping[str, Any], key: str) -> np.ndarray:
+    return np.array([joints[name][key] for name in joints], dtype=float)
 
 
 def basis(
@@ -111,11 +108,11 @@ def basis(
     """
     w = 2.0 * np.pi / period * np.arange(1, harmonics + 1)
     angle = np.asarray(times, dtype=float)[:, None] * w
-    sin, cos, one = np.sin(angle), np.cos(angle), np.ones((len(angle), 1))
+    sin, cos, ones = np.sin(angle), np.cos(angle), np.ones((len(angle), 1))
     return (
-        np.hstack([one, sin, cos]),
-        np.hstack([0 * one, w * cos, -w * sin]),
-        np.hstack([0 * one, -w * w * sin, -w * w * cos]),
+        np.hstack([ones, sin, cos]),
+        np.hstack([0 * ones, w * cos, -w * sin]),
+        np.hstack([0 * ones, -w * w * sin, -w * w * cos]),
     )
 
 
@@ -128,11 +125,11 @@ def rest_space(harmonics: int, start_given: bool = False) -> tuple[np.ndarray, n
     start_given : q(0) = ``start``; otherwise it is free and ``direction`` is zero
     """
     k = np.arange(1, harmonics + 1, dtype=float)
-    zero, one = np.zeros(harmonics), np.ones(harmonics)
-    rows = [np.r_[0.0, k, zero], np.r_[0.0, zero, k * k]]
+    zeros, ones = np.zeros(harmonics), np.ones(harmonics)
+    rows = [np.r_[0.0, k, zeros], np.r_[0.0, zeros, k * k]]
     if start_given:
-        rows.append(np.r_[1.0, zero, one])
-    direction = np.r_[1.0, zero, zero] * float(start_given)
+        rows.append(np.r_[1.0, zeros, ones])
+    direction = np.r_[1.0, zeros, zeros] * float(start_given)
     return direction, np.linalg.svd(np.array(rows))[2][len(rows) :].T
 
 

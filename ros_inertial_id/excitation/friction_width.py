@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-SAMPLES = 2000  # of a period: a joint passes through the width in hundredths of a second
-WIDTH = 0.02  # [rad/s, m/s] of the widths that are to be shown: good drives have 0.01 to 0.05
+WIDTH_SAMPLES = 2000  # of a period: a joint passes through the width in hundredths of a second
+SHOWN_WIDTH = 0.02  # [rad/s, m/s] that is to be shown: good drives have 0.01 to 0.05
 FILTER = 0.016  # [s] standard deviation of a low-pass filter of 10 Hz
 END = 0.2  # [s] at both ends of a motion, from rest: presliding, and filters that guess
 PRIOR = 2.0  # c / sigma, of friction of 1 % and noise of 0.5 % of the torque limit; the
@@ -33,8 +33,8 @@ def counts(times: np.ndarray, period: float) -> np.ndarray:
 
 def moments(most: np.ndarray, power: float) -> np.ndarray:
     """Return E[g^2] (n,) for speeds u^power times ``most`` (n,) [rad/s, m/s], u uniform."""
-    u = (np.arange(SAMPLES) + 0.5) / SAMPLES
-    return (_slope(np.outer(most, u**power) / WIDTH)[0] ** 2).mean(1)
+    u = (np.arange(WIDTH_SAMPLES) + 0.5) / WIDTH_SAMPLES
+    return (_slope(np.outer(most, u**power) / SHOWN_WIDTH)[0] ** 2).mean(1)
 
 
 def width_variances(problem: Any, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -46,7 +46,7 @@ def width_variances(problem: Any, v: np.ndarray) -> tuple[np.ndarray, np.ndarray
     """
     if not problem.width_moments.any():
         return np.zeros(len(v)), np.zeros_like(v)
-    counted = counts(np.linspace(0.0, problem.period, SAMPLES), problem.period).mean()
+    counted = counts(np.linspace(0.0, problem.period, WIDTH_SAMPLES), problem.period).mean()
     step = counted * problem.period / v.shape[1]
     return by_widths(v, step, problem.width_moments, problem.share * counted)
 
@@ -55,18 +55,18 @@ def by_widths(
     v: np.ndarray, step: float, expected: np.ndarray, samples: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """
-    Return what not knowing the widths adds to the variance of each joint, its derivatives by v.
+    Return the variance by friction widths of each joint (n,), and its derivatives by v.
 
     Both in arrays, (n,) and (n, N).
     v : (n, N) velocities every ``step`` [s] that stand for ``samples`` measured ones
     expected : (n,) E[g^2] of the workspace, see ``moments``
     """
-    g, by_x = _slope(v / WIDTH)
+    g, by_x = _slope(v / SHOWN_WIDTH)
     share = samples / v.shape[1]
     passed = _filtered(g, step)
     shown = PRIOR**-2.0 + share * (passed**2).sum(1)
     out = expected / shown
-    bar = -(out / shown)[:, None] * (2.0 * share / WIDTH) * _filtered(passed, step)
+    bar = -(out / shown)[:, None] * (2.0 * share / SHOWN_WIDTH) * _filtered(passed, step)
     return out, bar * by_x
 
 
@@ -77,7 +77,7 @@ def _filtered(g, step):
 
 def _slope(x):
     """Return g(x) and its derivative; one exponential is all that a hyperbolic function costs."""
-    size = np.abs(x)
-    e = np.exp(-2.0 * size)
+    speed = np.abs(x)
+    e = np.exp(-2.0 * speed)
     square = 4.0 * e / (1.0 + e) ** 2
-    return x * square, square * (1.0 - 2.0 * size * (1.0 - e) / (1.0 + e))
+    return x * square, square * (1.0 - 2.0 * speed * (1.0 - e) / (1.0 + e))

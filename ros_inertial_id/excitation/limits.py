@@ -16,7 +16,7 @@ from ..errors import MotionError
 
 RISE = 0.5  # [s] to full speed where no acceleration limit is known: gentler than arms are built
 GIVEN = ('lower', 'upper', 'velocity', 'acceleration', 'jerk', 'effort', 'effort_rate')
-NEAR = 1e-9  # keeps a square root from zero
+LEAST_RADICAND = 1e-9  # keeps a square root from zero
 
 
 @dataclass(frozen=True)
@@ -36,21 +36,21 @@ class Slowing:
 
     def beyond(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """
-        Return how far velocities exceed the limit (n, N) [rad/s], and its slopes by q and v.
+        Return the excess of velocities (n, N) [rad/s] over the limit, its slopes by q and v.
 
         q, v : (n, N) [rad, rad/s]; below 0 where the limit is kept
         """
-        known = np.isfinite(self.gain)[:, None]
-        gain = np.where(known, self.gain[:, None], 0.0)
+        slows = np.isfinite(self.gain)[:, None]
+        gain = np.where(slows, self.gain[:, None], 0.0)
         away = np.where(v > 0, self.high_end[:, None] - q, q - self.low_end[:, None])
-        root = np.sqrt(np.maximum(gain * np.where(known, away, 0.0), NEAR))
+        root = np.sqrt(np.maximum(gain * np.where(slows, away, 0.0), LEAST_RADICAND))
         room = root - self.offset[:, None]
         sign, slope = (
             np.where(v > 0, 1.0, -1.0),
             np.where(room > 0, 0.5 * self.share * gain / root, 0.0),
         )
-        over = np.where(known, np.abs(v) - self.share * np.maximum(room, 0.0), -np.inf)
-        return over, sign * slope, np.where(known, sign, 0.0)
+        over = np.where(slows, np.abs(v) - self.share * np.maximum(room, 0.0), -np.inf)
+        return over, sign * slope, np.where(slows, sign, 0.0)
 
     def at(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the limits (n, N) [rad/s] at q, v (n, N), inf where there is none."""
@@ -134,7 +134,9 @@ class Limits:
         low, high = self.box[:, :, None]
         outside = np.maximum(tool - high, low - tool).max(0)
         distance = np.sqrt((tool**2).sum(0))
-        return np.maximum(outside, self.sphere - distance) if self.sphere else outside
+        if self.sphere:
+            outside = np.maximum(outside, self.sphere - distance)
+        return outside
 
 
 def find_limits(robot: RobotModel, options: Any) -> Limits:
@@ -188,16 +190,16 @@ def kinematic_limits(robot: RobotModel, options: Any) -> Limits:
         for name in GIVEN
     }
     slowing = Slowing(np.zeros(count), none, -none, none)
-    known, notices = maker_limits(robot, options.limits)
-    if known:
-        limits['lower'] = np.fmax(limits['lower'], known['lower'])
+    published, notices = maker_limits(robot, options.limits)
+    if published:
+        limits['lower'] = np.fmax(limits['lower'], published['lower'])
         for name in GIVEN[1:]:
-            limits[name] = _tightened(limits[name], known[name])
+            limits[name] = _tightened(limits[name], published[name])
         slowing = Slowing(
-            known['offset'],
-            known['gain'],
-            known['low_end'],
-            known['high_end'],
+            published['offset'],
+            published['gain'],
+            published['low_end'],
+            published['high_end'],
             1.0 - options.velocity_margin,
         )
     guessed = not np.isfinite(limits['acceleration']).any()
@@ -214,11 +216,11 @@ def kinematic_limits(robot: RobotModel, options: Any) -> Limits:
         'acceleration': options.acceleration_margin,
         'effort': options.effort_margin,
     }
-    kept = {name: (1.0 - margins.get(name, 0.0)) * limits[name] for name in GIVEN[2:]}
+    reduced = {name: (1.0 - margins.get(name, 0.0)) * limits[name] for name in GIVEN[2:]}
     return Limits(
         lower=limits['lower'] + inset,
         upper=limits['upper'] - inset,
-        **kept,
+        **reduced,
         box=_box(options.box),
         sphere=float(options.sphere),
         slowing=slowing,
@@ -242,7 +244,9 @@ def _per_joint(values, default, name):
             expected=f'nothing, 1 or {count} values',
             found=f'{len(values)} values',
         )
-    return np.array(np.broadcast_to(values, count) if len(values) else default, dtype=float)
+    if not len(values):
+        return np.array(default, dtype=float)
+    return np.array(np.broadcast_to(values, count))
 
 
 def _tightened(own, published):
@@ -254,9 +258,10 @@ def _tightened(own, published):
 def _need(robot, good, what, do):
     bad = [name for name, ok in zip(robot.joint_names, good) if not ok]
     if bad:
-        raise MotionError(
-            f'{"joint" if len(bad) == 1 else "each of these joints"} {what}', found=bad, do=do
-        )
+        subject = 'each of these joints'
+        if len(bad) == 1:
+            subject = 'joint'
+        raise MotionError(f'{subject} {what}', found=bad, do=do)
 
 
 def _need_start(robot, start, lower, upper):

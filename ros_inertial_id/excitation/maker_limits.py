@@ -9,6 +9,7 @@ Research 3):
     |v| <= -offset + sqrt(gain * distance to the end)     towards either end of the range
 """
 
+from collections.abc import Sequence
 import re
 import xml.etree.ElementTree as ET
 
@@ -32,6 +33,7 @@ ARRAYS = (
     'low_end',
     'high_end',
 )
+NOT_PUBLISHED = {'lower': -np.inf, 'offset': 0.0, 'low_end': -np.inf}  # inf: all other kinds
 
 
 def maker_limits(
@@ -48,23 +50,10 @@ def maker_limits(
     """
     if name == NONE:
         return {}, ()
-    if name and name not in ROBOTS:
-        raise MotionError('option limits', found=name, exists=(*ROBOTS, NONE))
     if name:
-        joints = _joints(name, robot.joint_names)
-        if joints is None and len(robot) == len(ROBOTS[name]['joints']):
-            joints = list(range(len(robot)))
-        if joints is None:
-            raise MotionError(
-                f'the joints are not those of {name}',
-                found=robot.joint_names,
-                expected=f'names that end in {ROBOTS[name]["joints"]}',
-            )
-        return _of(name, joints)
+        return _of(name, _joints_by_name(name, robot))
     words = _words(robot)
-    alike = {
-        key: joints for key in ROBOTS if (joints := _joints(key, robot.joint_names)) is not None
-    }
+    alike = _robots_with(robot.joint_names)
     for key, joints in alike.items():
         if re.search(ROBOTS[key]['mark'], words):
             return _of(key, joints)
@@ -76,14 +65,42 @@ def maker_limits(
     )
 
 
-def _joints(key, joint_names):
-    """Return the indices of the joints in the robot ``key``, or None where one is not its."""
+def _joints_by_name(key: str, robot: RobotModel) -> list[int]:
+    """Return the indices of all joints in the robot ``key`` that an option names; MotionError."""
+    if key not in ROBOTS:
+        raise MotionError('option limits', found=key, exists=(*ROBOTS, NONE))
     endings = ROBOTS[key]['joints']
-    indices = [
-        next((k for k, ending in enumerate(endings) if re.search(f'{ending}$', name)), None)
-        for name in joint_names
-    ]
-    return None if None in indices or len(set(indices)) < len(indices) else indices
+    joints = _joints(key, robot.joint_names)
+    if joints is not None:
+        return joints
+    if len(robot) != len(endings):
+        raise MotionError(
+            f'the joints are not those of {key}',
+            found=robot.joint_names,
+            expected=f'names that end in {endings}',
+        )
+    return list(range(len(robot)))
+
+
+def _robots_with(joint_names: Sequence[str]) -> dict[str, list[int]]:
+    """Return {key of ROBOTS: indices of all joints in it} of those whose joints have the names."""
+    robots = {}
+    for key in ROBOTS:
+        joints = _joints(key, joint_names)
+        if joints is not None:
+            robots[key] = joints
+    return robots
+
+
+def _joints(key: str, joint_names: Sequence[str]) -> list[int] | None:
+    """Return the indices of the joints in the robot ``key``, or None where one is not its."""
+    endings, indices = ROBOTS[key]['joints'], list[int]()
+    for name in joint_names:
+        matches = [k for k, ending in enumerate(endings) if re.search(f'{ending}$', name)]
+        indices += matches[:1]
+    if len(set(indices)) < len(joint_names):
+        return None
+    return indices
 
 
 def _words(robot):
@@ -94,13 +111,10 @@ def _words(robot):
 
 def _of(key, joints):
     """Return the limits of ``joints``, indices into those of the robot ``key``, and words."""
-    values = ROBOTS[key]
-    count = len(values['joints'])
-    default = {'lower': -np.inf, 'offset': 0.0, 'low_end': -np.inf}
-    arrays = {
-        kind: np.broadcast_to(
-            np.asarray(values.get(kind, default.get(kind, np.inf)), dtype=float), count
-        )[joints]
-        for kind in ARRAYS
-    }
-    return arrays, (f'limits of {values["name"]}: {values["source"]}',)
+    published = ROBOTS[key]
+    count = len(published['joints'])
+    arrays = {}
+    for kind in ARRAYS:
+        values = np.asarray(published.get(kind, NOT_PUBLISHED.get(kind, np.inf)), dtype=float)
+        arrays[kind] = np.broadcast_to(values, count)[joints]
+    return arrays, (f'limits of {published["name"]}: {published["source"]}',)

@@ -11,14 +11,17 @@ from ..options import read_yaml
 def read_motion(path: str | Path) -> FourierMotion:
     """Return the motion in a design's YAML file ``path``; MotionError if there is none."""
     content = _content(path)
-    content = content.get('motion', content) if isinstance(content, dict) else content
+    if isinstance(content, dict):
+        content = content.get('motion', content)
     return motion_from_dict(content, str(path))
 
 
 def check_kinematics(path: str | Path, robot: RobotModel) -> None:
     """Raise MotionError when the design in ``path`` is of other kinematics than ``robot``."""
     content = _content(path)
-    designed = content.get('kinematics_sha256') if isinstance(content, dict) else None
+    if not isinstance(content, dict):
+        return
+    designed = content.get('kinematics_sha256')
     if designed and designed != robot.kinematics_sha256():
         raise MotionError(
             f'{path} was designed for other kinematics',

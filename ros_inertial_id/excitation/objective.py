@@ -1,5 +1,6 @@
 """The number that the search makes small, with its gradient: criterion plus broken limits."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 import time
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 from .collision import CollisionShapes
 from .criteria import search_value
 from .fourier import basis
-from .friction_width import counts, SAMPLES, width_variances
+from .friction_width import counts, WIDTH_SAMPLES, width_variances
 from .limits import Limits
 from .regressor_adjoint import Chain, dot, TreePass
 from ..dynamics.body_motion import cross
@@ -19,7 +20,7 @@ from ..dynamics.robot_model import RobotModel
 FRICTION_STEP = 1e-6  # [rad, rad/s, rad/s^2] for the slope of a friction law
 TOOL_UNIT = 0.3  # [m] what counts like the whole range of a joint
 GAP_UNIT = 0.1  # [m] depth of a collision that counts like the whole range of a joint
-SPARE = 0.005  # [m] kept from box, sphere and other bodies, see Objective.spare
+PLACE_SPARE = 0.005  # [m] kept from box, sphere and other bodies, see Objective.spare
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class MotionProblem:
     columns : (b,) base columns among the 10 n inertial ones, then friction
     friction : per joint a tuple of (place among the base columns, law, nonlinear parameters)
     nominal : (b,) base parameters for the torque limits
-    known : (b, b) W'W of earlier recordings or None; share : samples the motion will give
+    information : (b, b) W'W of earlier recordings or None; share : samples the motion will give
     tool : (body, offset (3,)) of the end effector; shapes : that are kept apart
     criterion : name; period [s]; space, direction, start : coordinates, see rest_space
     moments : (n, b, b) E[w_j' w_j] over the workspace; root : (b, b) whitens their weighted sum
@@ -44,7 +45,7 @@ class MotionProblem:
     columns: np.ndarray
     friction: tuple[tuple[Any, ...], ...]
     nominal: np.ndarray
-    known: np.ndarray | None
+    information: np.ndarray | None
     share: float
     limits: Limits
     tool: tuple[int, np.ndarray]
@@ -78,29 +79,24 @@ class Objective:
 
     def __init__(self, problem, times, joint_times=None, margin=1.0):
         self.problem, self.samples, self.margin = problem, len(times), margin
-        self.spare, self.effort = SPARE, margin * problem.limits.effort
+        self.spare, self.effort = PLACE_SPARE, margin * problem.limits.effort
         self.limits_cpu = 0.0
-        self.phases, joint_phases = (
-            [phase.T.copy() for phase in basis(problem.harmonics, problem.period, grid)]
-            for grid in (times, times if joint_times is None else joint_times)
-        )
+        if joint_times is None:
+            joint_times = times
+        self.phases = self._phases(times)
+        joint_phases = self._phases(joint_times)
         self.joint_phases = np.hstack(joint_phases)
-        slow = np.arange(SAMPLES) * (problem.period / SAMPLES)
-        self.slow_phase = basis(
-            problem.harmonics, problem.period, slow[counts(slow, problem.period)]
-        )[1].T.copy()
+        slow = np.arange(WIDTH_SAMPLES) * (problem.period / WIDTH_SAMPLES)
+        self.slow_phase = self._phases(slow[counts(slow, problem.period)])[1]
         inertial = problem.columns[problem.columns < 10 * len(problem.start)]
         self.body, self.parameter = inertial // 10, inertial % 10
         self.moves = problem.chain.moves[self.body][:, :, None]
-        laws = [
-            ((law, nonlinear), (place, joint))
-            for joint, of in enumerate(problem.friction)
-            for place, law, nonlinear in of
-        ]
-        self.friction = [
-            (law, np.array([where for other, where in laws if other == law]).T)
-            for law in dict.fromkeys(law for law, _ in laws)
-        ]
+        self.friction = _columns_by_law(problem.friction)
+
+    def _phases(self, times):
+        """Return the harmonics in q, v and a (1 + 2 K, N) at ``times`` (N,) [s]."""
+        phases = basis(self.problem.harmonics, self.problem.period, times)
+        return [phase.T.copy() for phase in phases]
 
     def motion(self, x: np.ndarray) -> list[np.ndarray]:
         """Return q, v, a (n, B) on the grid at coordinates x (n m,)."""
@@ -128,7 +124,9 @@ class Objective:
         """Return G = W'W (b, b) of the rows W of ``evaluate`` and of what was known before."""
         weighted = (self.problem.weights[:, None] * W).reshape(len(W), -1)
         G = self.problem.share / W.shape[2] * (weighted @ weighted.T)
-        return G if self.problem.known is None else G + self.problem.known
+        if self.problem.information is None:
+            return G
+        return G + self.problem.information
 
     def width_variances(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return variances (n,) by friction widths, derivatives by coefficients c (n, 1 + 2 K)."""
@@ -208,8 +206,10 @@ class Objective:
             places.append(self._tool_broken(tree, scale))
         if self.problem.shapes.pairs:
             places.append(self._gaps_broken(tree, scale))
-        values, *bars = map(sum, zip(*places)) if places else (0.0, 0.0, 0.0)
-        return total + values, tau_bar, bars
+        penalty, p_bar, R_turn = 0.0, 0.0, 0.0
+        for value, by_place, by_turn in places:
+            penalty, p_bar, R_turn = penalty + value, p_bar + by_place, R_turn + by_turn
+        return total + penalty, tau_bar, (p_bar, R_turn)
 
     def _tool_broken(self, tree, scale):
         """Return penalty, p_bar and R_turn (see TreePass.back) for box and sphere."""
@@ -243,14 +243,27 @@ class Objective:
         return scale * float((short**2).sum()), p_bar, R_turn
 
 
+def _columns_by_law(
+    friction: Sequence[Sequence[tuple[int, str, Any]]],
+) -> list[tuple[tuple[str, Any], np.ndarray]]:
+    """
+    Return [((law, constant), (base columns (k,), joints (k,)))] of friction.
+
+    friction : see MotionProblem
+    """
+    columns: dict[tuple[str, Any], list[tuple[int, int]]] = {}
+    for joint, laws in enumerate(friction):
+        for base_column, law, constant in laws:
+            columns.setdefault((law, constant), []).append((base_column, joint))
+    return [(law, np.array(places).T) for law, places in columns.items()]
+
+
 def _friction(law, q, v, a):
     """Return the column (k, B) of a ``law``, (name, constant), of k joints that move so."""
     kind, constant = LAWS[law[0]], law[1]
-    return (
-        np.array([kind.column(*x, constant) for x in zip(q, v, a)])
-        if kind.memory
-        else kind.column(q, v, a, constant)
-    )
+    if kind.memory:
+        return np.array([kind.column(*x, constant) for x in zip(q, v, a)])
+    return kind.column(q, v, a, constant)
 
 
 def _beyond(x, center, limit, scale):

@@ -19,9 +19,9 @@ import numpy as np
 from .braking import Brakes, Change, GRID
 
 FULL = np.array([1.0, 0.0])  # rate and slope
-STEP = 0.02  # [s] between the points of a piece
-LEAST = 0.1  # of a STEP: no two points are nearer
-ROUNDING = 1e-9  # [s] of stamps: times nearer than that are the same
+POINT_STEP = 0.02  # [s] between the points of a piece
+LEAST_GAP = 0.1  # of a POINT_STEP: no two points are nearer
+SAME_TIME = 1e-9  # [s] of stamps: times nearer than that are the same
 
 
 class PathClock:
@@ -45,10 +45,10 @@ class PathClock:
         """
         end, self._end = self._end, None
         late = False
-        if end is not None and end.begin < now + margin - ROUNDING:
+        if end is not None and end.begin < now + margin - SAME_TIME:
             late = True
             self._changes = [*self._changes, end]
-            begin = float(self.points(now + margin, now + margin + 2.0 * STEP)[0])
+            begin = float(self.points(now + margin, now + margin + 2.0 * POINT_STEP)[0])
             change = self._brakes.change(begin, self._at(begin), 1.0)
             if change.path[:, 1].min() < 0.0:  # too near to rest to be turned round
                 begin = max(begin, end.end)
@@ -70,30 +70,32 @@ class PathClock:
 
     @property
     def delay(self) -> float:
-        """Return by how much the motion is stretched so far, if it goes on [s]."""
+        """Return the delay of the motion so far, if it goes on [s]."""
         last = self._changes[-1]
         return last.end - float(last.path[-1, 0]) - self._begin
 
     def rests_at(self) -> float:
-        """Return when the last promise has come to rest [s]."""
+        """Return the time at which the last promise has come to rest [s]."""
         return self._promised()[-1].end
 
     def points(self, first: float, last: float) -> np.ndarray:
-        """Return when (N,) [s] a piece has its points, from ``first`` to ``last`` [s]."""
+        """Return the times (N,) [s] of the points of a piece, from ``first`` to ``last`` [s]."""
         changes, until = np.zeros(0), np.inf
         for change in reversed(self._promised()):  # a later one cuts those before it short
             ends = np.array([change.begin, change.end])
             changes = np.append(changes, ends[ends <= until])
             until = min(until, change.begin)
         changes = np.unique(changes)
-        changes = changes[np.append(True, np.diff(changes) > LEAST * STEP)]
-        first, last = first - ROUNDING, last + ROUNDING
-        grid = STEP * np.arange(np.ceil(first / STEP), np.floor(last / STEP) + 1.0)
-        grid = grid[np.abs(grid[:, None] - changes).min(1) > LEAST * STEP]
+        changes = changes[np.append(True, np.diff(changes) > LEAST_GAP * POINT_STEP)]
+        first, last = first - SAME_TIME, last + SAME_TIME
+        grid = POINT_STEP * np.arange(
+            np.ceil(first / POINT_STEP), np.floor(last / POINT_STEP) + 1.0
+        )
+        grid = grid[np.abs(grid[:, None] - changes).min(1) > LEAST_GAP * POINT_STEP]
         return np.sort(np.concatenate([grid, changes[(first < changes) & (changes < last)]]))
 
     def times(self, path_times: np.ndarray) -> np.ndarray:
-        """Return when (N,) [s] the path clock shows ``path_times`` (N,) [s], if it goes on."""
+        """Return the times (N,) [s] of ``path_times`` (N,) [s], if the path clock goes on."""
         grid = [np.linspace(s.begin, s.end, len(s.path)) for s in self._changes]
         places = np.unique(np.concatenate(grid))
         shown = np.maximum.accumulate(self._state(places, self._changes)[0])
@@ -115,15 +117,17 @@ class PathClock:
         return self._state(np.array([time]), self._changes)[:, 0]
 
     def _promised(self):
-        return [*self._changes, *([] if self._end is None else [self._end])]
+        if self._end is None:
+            return self._changes
+        return [*self._changes, self._end]
 
     def _stop(self, time, nearest):
         """Return the Change to rest from ``time``, at full rate from the nearest of the grid."""
         state = self._at(time)
         if (state[1:] != FULL).any():
             if nearest is np.floor:
-                time = float(self.points(time - 2.0 * STEP, time)[-1])
+                time = float(self.points(time - 2.0 * POINT_STEP, time)[-1])
             return self._brakes.change(time, self._at(time), 0.0)
-        place = GRID * nearest(np.round(state[0] / GRID, 6))
-        begin = max(time + place - state[0], self._changes[-1].end)
+        grid_point = GRID * nearest(np.round(state[0] / GRID, 6))
+        begin = max(time + grid_point - state[0], self._changes[-1].end)
         return self._brakes.stop(begin, self._at(begin)[0])

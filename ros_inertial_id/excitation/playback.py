@@ -23,7 +23,7 @@ import numpy as np
 from .braking import Brakes
 from .fourier import FourierMotion
 from .limits import Limits
-from .path_clock import LEAST, PathClock, STEP
+from .path_clock import LEAST_GAP, PathClock, POINT_STEP
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 
@@ -31,9 +31,9 @@ HORIZON = 0.2  # [s] of motion in a piece
 MARGIN = 0.06  # [s] from when a piece is cut until the controller surely follows it
 PAST = 10  # points of a piece before its time: 0.2 s, in which a controller's clock may be behind
 LEAD = 0.2  # [s] from the first piece to the start: late, it still meets a course at rest
-FASTEST = 1.2  # of the speed limit: more is no noise of a measured velocity
+FASTEST_MEASURED = 1.2  # of the speed limit: more is no noise of a measured velocity
 LIMIT_SLACK = 0.01  # [rad or m] beyond the position limits
-LOOK = 0.005  # [s] between two looks at a course
+CHECK_STEP = 0.005  # [s] between two looks at a course
 TURN = 2.0 * np.pi  # [rad]
 _PEAK = 1.875  # peak speed of a quintic over its mean speed
 
@@ -88,11 +88,13 @@ class Course:
         times are seconds of the robot's clock, the first of them may be negative: before its
         start the course rests there.  The last point is at rest.
         """
-        rest = max(clock.rests_at(), now + STEP)
-        first = STEP * (np.ceil(now / STEP - LEAST) - past) if past else now + LEAST * STEP
-        times = np.concatenate(
-            [[] if past else [now], clock.points(first, rest - LEAST * STEP), [rest]]
-        )
+        rest = max(clock.rests_at(), now + POINT_STEP)
+        if past:
+            begin, first = [], POINT_STEP * (np.ceil(now / POINT_STEP - LEAST_GAP) - past)
+        else:
+            begin, first = [now], now + LEAST_GAP * POINT_STEP
+        points = clock.points(first, rest - LEAST_GAP * POINT_STEP)
+        times = np.concatenate([begin, points, [rest]])
         shown = clock.state(times)
         shown[1:, -1] = 0.0  # exactly at rest
         return times, *self.along(shown)
@@ -142,7 +144,7 @@ def plan_course(
 def check_course(course: Course, robot: RobotModel) -> None:
     """Raise MotionError where ``course`` leaves the limits of position or speed of ``robot``."""
     once = Course(course.motion, course.start, 1, course.speed, course.approach)
-    q, v, _ = once.at(np.arange(0.0, once.duration, LOOK))
+    q, v, _ = once.at(np.arange(0.0, once.duration, CHECK_STEP))
     lowest, highest, fastest = q.min(0), q.max(0), np.abs(v).max(0)
     for j, name in enumerate(robot.joint_names):
         low, high, speed = robot.lower[j], robot.upper[j], robot.velocity[j]
@@ -173,7 +175,7 @@ def _check_start(start, robot):
 
 def deviation(robot: RobotModel, q: np.ndarray, expected: np.ndarray) -> np.ndarray:
     """
-    Return how far joints at q are from where they are expected, each (..., n) [rad or m].
+    Return the deviation of joints at q from the expected positions, each (..., n) [rad or m].
 
     Joints without limits that turn are reported within one turn: whole turns are none of it.
     """
@@ -203,7 +205,7 @@ class Guard:
         tau: np.ndarray,
     ) -> str:
         """
-        Return why the robot must stop, '' when all is well.
+        Return the reason for which the robot must stop, '' when all is well.
 
         expected : (N, n) of the course at the samples' own times; q, v, tau : (N, n) measured
         """
@@ -220,7 +222,7 @@ class Guard:
                     '{name} at {q:.4g} is beyond its position limits',
                 ),
                 (
-                    np.abs(v) > FASTEST * robot.velocity,
+                    np.abs(v) > FASTEST_MEASURED * robot.velocity,
                     '{name} at {v:.4g} per second is beyond its speed limit',
                 ),
                 (

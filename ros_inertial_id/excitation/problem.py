@@ -34,9 +34,9 @@ from ..options import option
 ARM = SerialArm()
 
 COULOMB_WIDTH = 0.05  # [rad/s] over which Coulomb friction changes sign
-RATE = 100.0  # [Hz] at which a motion is thought to be recorded, and of the files written
+RECORDED_RATE = 100.0  # [Hz] at which a motion is thought to be recorded, and of the files written
 SIGMA = 0.005  # share of the torque limits, where no standard deviation is given
-POSTURES = 2000  # tried before a box is called infeasible
+TRIED_POSTURES = 2000  # tried before a box is called infeasible
 
 
 @dataclass(frozen=True)
@@ -167,12 +167,12 @@ def design_parameters(robot: RobotModel, options: DesignOptions) -> tuple[Parame
 
 
 def motion_problem(
-    robot: RobotModel, options: DesignOptions, known: np.ndarray | None = None
+    robot: RobotModel, options: DesignOptions, information: np.ndarray | None = None
 ) -> tuple[MotionProblem, BaseParameters]:
     """
     Return the MotionProblem and BaseParameters of a design.
 
-    known : (p, p) W'W of earlier recordings about all p columns or None
+    information : (p, p) W'W of earlier recordings about all p columns or None
     Raises MotionError for what cannot be designed for.
     """
     limits = find_limits(robot, options)
@@ -180,6 +180,12 @@ def motion_problem(
     base = structural_base(ARM, [robot], parameters)
     shapes = wanted_shapes(robot, options, np.random.default_rng(options.seed))
     direction, space = rest_space(options.harmonics, len(options.start) > 0)
+    if information is not None:
+        information = information[np.ix_(base.independent, base.independent)]
+    start = np.zeros(len(robot))
+    if len(options.start):
+        start = np.array(options.start, dtype=float)
+    has_widths = any(LAWS[law].has_width for law in options.friction)
     problem = MotionProblem(
         robot=robot,
         chain=Chain.of(robot),
@@ -187,8 +193,8 @@ def motion_problem(
         columns=base.independent,
         friction=_friction(robot, base),
         nominal=base.nominal(),
-        known=None if known is None else known[np.ix_(base.independent, base.independent)],
-        share=RATE * options.period,
+        information=information,
+        share=RECORDED_RATE * options.period,
         limits=limits,
         tool=_tool(robot),
         shapes=shapes,
@@ -197,12 +203,10 @@ def motion_problem(
         harmonics=options.harmonics,
         direction=direction,
         space=space,
-        start=np.array(options.start if len(options.start) else np.zeros(len(robot)), float),
+        start=start,
         moments=np.zeros(0),
         root=np.zeros(0),
-        width_moments=np.full(
-            len(robot), float(any(LAWS[law].has_width for law in options.friction))
-        ),
+        width_moments=np.full(len(robot), float(has_widths)),
     )
     return with_workspace(problem, options.seed), base
 
@@ -218,8 +222,8 @@ def information_of(model: IdentifiedModel, parameters: Sequence[Parameter]) -> n
     Base parameters beta = K pi of covariance C are worth K' C^-1 K about pi; those of the next
     motion add to it (Gautier and Khalil 1992 design each alone; the sum is Fisher's information).
     """
-    place = {p.name: k for k, p in enumerate(parameters)}
-    shared = [k for k, entry in enumerate(model.base) if set(entry['grouping']) <= set(place)]
+    column_of = {p.name: k for k, p in enumerate(parameters)}
+    shared = [k for k, entry in enumerate(model.base) if set(entry['grouping']) <= set(column_of)]
     if not shared:
         raise MotionError(
             'the model is of another robot',
@@ -229,7 +233,7 @@ def information_of(model: IdentifiedModel, parameters: Sequence[Parameter]) -> n
     K = np.zeros((len(shared), len(parameters)))
     for row, k in zip(K, shared):
         for name, coefficient in model.base[k]['grouping'].items():
-            row[place[name]] = coefficient
+            row[column_of[name]] = coefficient
     covariance = model.covariance[np.ix_(shared, shared)]
     scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
     inverse = np.linalg.pinv(covariance / np.outer(scale, scale), hermitian=True)
@@ -237,12 +241,10 @@ def information_of(model: IdentifiedModel, parameters: Sequence[Parameter]) -> n
 
 
 def _weights(robot, options, limits):
-    sigma = np.asarray(
-        options.sigma
-        if len(options.sigma)
-        else SIGMA * np.where(np.isfinite(limits.effort), limits.effort, 1.0 / SIGMA),
-        dtype=float,
-    )
+    effort = np.where(np.isfinite(limits.effort), limits.effort, 1.0 / SIGMA)
+    sigma = SIGMA * effort
+    if len(options.sigma):
+        sigma = np.asarray(options.sigma, dtype=float)
     if sigma.shape not in ((1,), (len(robot),)) or not (sigma > 0).all():
         raise MotionError(
             'option sigma', expected=f'1 or {len(robot)} values above 0', found=list(options.sigma)
@@ -253,11 +255,11 @@ def _weights(robot, options, limits):
 def _friction(robot, base):
     """Return, per joint, (place among the base columns, law, nonlinear)."""
     out: list[list[tuple]] = [[] for _ in robot.joint_names]
-    for place, k in enumerate(base.independent):
+    for base_column, k in enumerate(base.independent):
         parameter = base.parameters[k]
         if k >= 10 * len(robot):
             out[robot.joint_names.index(parameter.owner)].append(
-                (place, parameter.law, parameter.nonlinear)
+                (base_column, parameter.law, parameter.nonlinear)
             )
     return tuple(map(tuple, out))
 
@@ -281,9 +283,9 @@ def check_postures(problem: MotionProblem, options: DesignOptions) -> None:
             do='give another start:, a smaller distance:, or finer <collision> shapes in the URDF',
         )
     rng = np.random.default_rng(options.seed)
-    if not postures_allowed(problem, random_postures(problem, rng, POSTURES)).any():
+    if not postures_allowed(problem, random_postures(problem, rng, TRIED_POSTURES)).any():
         raise MotionError(
-            f'none of {POSTURES} postures within the position limits is allowed',
+            f'none of {TRIED_POSTURES} postures within the position limits is allowed',
             do='widen box: or lower sphere: (base frame, metres), give a smaller '
             'distance:, or finer <collision> shapes in the URDF',
         )

@@ -69,7 +69,7 @@ def _ur(kind, velocity, effort):
     # by ros-industrial/universal_robot (499e728).  UR7e: velocity and torque are those of the UR5e
     # in a copy of the maker's file.  UR publishes no accelerations: ur_moveit_config of
     # Universal_Robots_ROS2_Driver takes 5 rad/s^2.
-    size, effort = _degrees(*velocity), (*effort, effort[-1], effort[-1])
+    speeds, effort = _degrees(*velocity), (*effort, effort[-1], effort[-1])
     return {
         'name': kind,
         'source': 'joint_limits.yaml of ur_description; accelerations, which UR '
@@ -79,7 +79,7 @@ def _ur(kind, velocity, effort):
         'family': 'UR',
         'lower': (-TURN,) * 2 + (-np.pi,) + (-TURN,) * 3,
         'upper': (TURN,) * 2 + (np.pi,) + (TURN,) * 3,
-        'velocity': (*size, size[-1], size[-1]),
+        'velocity': (*speeds, speeds[-1], speeds[-1]),
         'acceleration': 5.0,
         'effort': effort,
     }

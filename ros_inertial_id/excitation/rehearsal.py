@@ -57,24 +57,23 @@ class Rehearsal:
     feedforward: FeedforwardError | None = None
 
     def words(self, mounting: str) -> str:
-        """Return what would happen, in words; ``mounting`` : for which torques were computed."""
+        """Return the course in words; ``mounting`` : for which torques were computed."""
         course, stopping = self.course, self.stopping
-        return '; '.join(
-            (
-                f'{course.approach:.1f} s to the start, then {course.periods} times '
-                f'{course.motion.period / course.speed:.1f} s',
-                ', '.join(
-                    f'{name} {100 * share:.0f} % of its limits' for name, share in self.use.items()
-                ),
-                f'stops within {stopping.seconds:.2f} s and {stopping.distance.max():.2f} rad '
-                'or m, '
-                f'{stopping.alone:.2f} s and {stopping.distance_alone.max():.2f} if the player '
-                'dies',
-                f'torques for mounting {mounting}',
-                *self.notices,
-                *([self.feedforward.words()] if self.feedforward else []),
-            )
-        )
+        shares = [f'{name} {100 * share:.0f} % of its limits' for name, share in self.use.items()]
+        words = [
+            f'{course.approach:.1f} s to the start, then {course.periods} times '
+            f'{course.motion.period / course.speed:.1f} s',
+            ', '.join(shares),
+            f'stops within {stopping.seconds:.2f} s and {stopping.distance.max():.2f} rad '
+            'or m, '
+            f'{stopping.alone:.2f} s and {stopping.distance_alone.max():.2f} if the player '
+            'dies',
+            f'torques for mounting {mounting}',
+            *self.notices,
+        ]
+        if self.feedforward is not None:
+            words.append(self.feedforward.words())
+        return '; '.join(words)
 
 
 def rehearse(
@@ -95,9 +94,9 @@ def rehearse(
     would exceed one, or links or obstacles come too near.
     """
     check_course(course, robot)
-    whole = course.approach + course.motion.period / course.speed
+    end = course.approach + course.motion.period / course.speed
     t = np.concatenate(
-        [np.linspace(0.0, course.approach, APPROACH), np.linspace(course.approach, whole, MOTION)]
+        [np.linspace(0.0, course.approach, APPROACH), np.linspace(course.approach, end, MOTION)]
     )
     q, v, a = course.at(t)
     touching = shapes.colliding(robot, q)
@@ -118,28 +117,24 @@ def rehearse(
                 do='play slower, or design for these limits',
             )
     use = {kind: float(share.max()) for kind, share in shares.items()}
-    known = robot.effort > 0
-    if known.any():
+    has_effort_limit = robot.effort > 0
+    if has_effort_limit.any():
         use['effort'] = _use_of_effort(robot, t, tau, effort)
-    unknown = [name for name, good in zip(robot.joint_names, known) if not good]
-    notices = [f'no effort limit in the URDF for {", ".join(unknown)}'] if unknown else []
+    unlimited = [name for name, given in zip(robot.joint_names, has_effort_limit) if not given]
+    notices = [*limits.notices, *shapes.notices]
+    if unlimited:
+        notices.insert(0, f'no effort limit in the URDF for {", ".join(unlimited)}')
     brakes = course.brakes(robot, limits, effort)
-    return Rehearsal(
-        use,
-        course,
-        brakes,
-        stopping_of(course, brakes),
-        (*notices, *limits.notices, *shapes.notices),
-        feedforward_error(
-            IdentifiedModel.from_yaml(read_text(model), model), robot.joint_names, t, (q, v, a)
-        )
-        if model
-        else None,
-    )
+    feedforward = None
+    if model:
+        identified = IdentifiedModel.from_yaml(read_text(model), model)
+        feedforward = feedforward_error(identified, robot.joint_names, t, (q, v, a))
+    stopping = stopping_of(course, brakes)
+    return Rehearsal(use, course, brakes, stopping, tuple(notices), feedforward)
 
 
 def stopping_of(course: Course, brakes: Brakes) -> Stopping:
-    """Return how a course stops with its Brakes: the worst of all moments."""
+    """Return the Stopping of a course with its Brakes: the worst of all moments."""
     begins = np.concatenate([[stop[0, 0]] * len(stop) for stop in brakes.stops])
     ways = np.concatenate([stop[:, 0] for stop in brakes.stops])
     rests = course.at(ways)[0]

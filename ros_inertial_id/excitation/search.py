@@ -36,7 +36,7 @@ from ..errors import MotionError
 from ..estimation.r_factors import one_thread
 from ..processes import in_processes, Lost
 
-MARGIN = 0.998  # share of the limits the search may use: peaks lie between its samples
+SEARCH_MARGIN = 0.998  # share of the limits the search may use: peaks lie between its samples
 DENSER = 4  # times as many samples for position, velocity, acceleration: they cost little
 # (sharpness of the p-norms, price of broken limits, iterations): the first runs shape the
 # motion, the later ones settle on the true criterion and the limits
@@ -120,11 +120,14 @@ def _all_restarts(shared, restarts, processes):
     lost = []
     with closing(in_processes(_one_restart, shared, range(restarts), processes)) as events:
         for event in events:
-            found = event[1] if event else [None]
-            if isinstance(found, Lost):
-                lost.append(found.reason)
+            if event is None:
+                yield None
+                continue
+            _, result = event
+            if isinstance(result, Lost):
+                lost.append(result.reason)
             else:
-                yield from found
+                yield from result
     if len(lost) == restarts:
         raise MotionError(
             'all processes that search failed',
@@ -148,11 +151,9 @@ def _restarts(
     met = False
     with one_thread():
         for number in numbers:
-            for candidate in (
-                restart(problem, samples, number, seed, deadlines[met:])
-                if time.monotonic() < deadlines[met]
-                else ()
-            ):
+            if time.monotonic() >= deadlines[met]:
+                continue
+            for candidate in restart(problem, samples, number, seed, deadlines[met:]):
                 met = met or bool(np.isfinite(candidate.value))
                 yield candidate
 
@@ -178,27 +179,29 @@ def _chain(problem, samples, start, runs, deadlines):
     samples : of the search, of what it is judged by; runs : of RUNS, the first and the end
     """
     coarse = Objective(
-        problem, grid(problem, samples[0]), grid(problem, DENSER * samples[0]), MARGIN
+        problem, grid(problem, samples[0]), grid(problem, DENSER * samples[0]), SEARCH_MARGIN
     )
     fine = Objective(problem, grid(problem, FINER * samples[1]))
     dense = [phase.T for phase in basis(problem.harmonics, problem.period, finest_grid(problem))]
     number, x = start.restart, start.x
-    found = [start]
+    candidates = [start]
     if start.value == np.inf:
-        found = _candidates(coarse, fine, dense, number, x)
-        yield from found
+        candidates = _candidates(coarse, fine, dense, number, x)
+        yield from candidates
     for run, (sharpness, strength, iterations) in enumerate(
         RUNS[runs[0] :] + REPEATS * RUNS[-1:], runs[0]
     ):
-        deadline = deadlines[-1 if found else 0]
-        if time.monotonic() > deadline or (found and run >= runs[1]):
+        deadline = deadlines[0]
+        if candidates:
+            deadline = deadlines[-1]
+        if time.monotonic() > deadline or (candidates and run >= runs[1]):
             break
         x = _descend(coarse, x, sharpness, strength, iterations, deadline)
-        found = _candidates(coarse, fine, dense, number, x)
-        yield from found
+        candidates = _candidates(coarse, fine, dense, number, x)
+        yield from candidates
         if strength >= TIGHTEN:
             _tighten(coarse, fine, x)
-    if not found:
+    if not candidates:
         yield Candidate(np.inf, number, x, coarse.limits_cpu)
 
 

@@ -9,6 +9,7 @@ ROUGH thick: rougher than the link, but never left out.
 from collections.abc import Sequence
 import os
 from pathlib import Path
+from typing import Any
 import xml.etree.ElementTree as ET
 
 import coal
@@ -22,6 +23,7 @@ from ..errors import MotionError
 OBSTACLES = {'box': 6, 'sphere': 4, 'cylinder': 5}  # kind: how many numbers
 FLOOR = (20.0, 20.0, 1.0)  # [m] of the box that is the floor
 UPRIGHT = np.cos(np.radians(10.0))  # gravity within ten degrees of the base's -z axis
+Z = np.array([0.0, 0.0, 1.0])
 ROUGH = 0.08  # [m] radius about the line between the joints of a link whose mesh was not found
 
 
@@ -60,7 +62,7 @@ def link_geometry(
         if isinstance(item.geometry, coal.BVHModelBase):
             item.geometry.buildConvexHull(True, 'Qt')
             item.geometry = item.geometry.convex
-    own = len(model.geometryObjects)
+    described = len(model.geometryObjects)
     if missing:
         for item in _rods(robot, missing):
             model.addGeometryObject(item)
@@ -69,7 +71,7 @@ def link_geometry(
             'thick between the joints stand for them; install the package of the '
             'description, or give meshes: the folder that holds them'
         )
-    return model, set(range(own, len(model.geometryObjects))), notices
+    return model, set(range(described, len(model.geometryObjects))), notices
 
 
 def _resolve(root, folders):
@@ -117,7 +119,7 @@ def _shares(package):
 
 def _rods(robot, links):
     """Return capsules from the joint of each of the ``links`` to the joints on it."""
-    model, out = robot.pin_model, []
+    model, rods = robot.pin_model, []
     for name in links:
         number = model.getFrameId(name, pin.BODY)  # a joint may have the name of its link
         frame = model.frames[number]
@@ -129,14 +131,19 @@ def _rods(robot, links):
             and np.linalg.norm(model.jointPlacements[j].translation - start) > 1e-6
         ]
         for k, end in enumerate(ends or [start]):
-            length = float(np.linalg.norm(end - start))
-            turn = pin.Quaternion.FromTwoVectors(
-                np.array([0.0, 0.0, 1.0]), (end - start) if length else np.array([0.0, 0.0, 1.0])
-            )
-            placement = pin.SE3(turn.toRotationMatrix(), 0.5 * (start + end))
-            shape = coal.Capsule(ROUGH, length) if length else coal.Sphere(ROUGH)
-            out.append(pin.GeometryObject(f'{name}_{k}', body, number, placement, shape))
-    return out
+            rotation, shape = _rod(end - start)
+            placement = pin.SE3(rotation, 0.5 * (start + end))
+            rods.append(pin.GeometryObject(f'{name}_{k}', body, number, placement, shape))
+    return rods
+
+
+def _rod(way: np.ndarray) -> tuple[np.ndarray, Any]:
+    """Return rotation (3, 3) and shape of a rod along a ``way`` (3,) [m], a ball without one."""
+    length = float(np.linalg.norm(way))
+    if not length:
+        return np.eye(3), coal.Sphere(ROUGH)
+    rotation = pin.Quaternion.FromTwoVectors(Z, way).toRotationMatrix()
+    return rotation, coal.Capsule(ROUGH, length)
 
 
 def obstacle_shape(text: str, name: str) -> pin.GeometryObject:
@@ -149,18 +156,21 @@ def obstacle_shape(text: str, name: str) -> pin.GeometryObject:
     kind, *words = str(text).split() or ['']
     try:
         numbers = np.array([float(word) for word in words])
-        good = len(numbers) == OBSTACLES[kind] and bool(np.isfinite(numbers).all())
-    except (KeyError, ValueError):
-        good = False
-    if not good or not (numbers[3:] > 0).all():
+    except ValueError:
+        numbers = np.zeros(0)
+    if len(numbers) != OBSTACLES.get(kind) or not _is_solid(numbers):
         raise MotionError(
             'option obstacles',
             found=repr(text),
             exists=('box X Y Z LX LY LZ', 'sphere X Y Z R', 'cylinder X Y Z R LENGTH'),
         )
-    center, size = numbers[:3], numbers[3:]
-    shape = {'sphere': coal.Sphere, 'cylinder': coal.Cylinder, 'box': coal.Box}[kind](*size)
+    center, dimensions = numbers[:3], numbers[3:]
+    shape = {'sphere': coal.Sphere, 'cylinder': coal.Cylinder, 'box': coal.Box}[kind](*dimensions)
     return pin.GeometryObject(f'{name}_0', 0, 0, pin.SE3(np.eye(3), center), shape)
+
+
+def _is_solid(numbers: np.ndarray) -> bool:
+    return bool(np.isfinite(numbers).all() and (numbers[3:] > 0).all())
 
 
 def floor_shape() -> pin.GeometryObject:
@@ -171,5 +181,5 @@ def floor_shape() -> pin.GeometryObject:
 
 def is_upright(gravity: np.ndarray) -> bool:
     """Return whether ``gravity`` (3,) in the base frame [m/s^2] is that of a base on a floor."""
-    size = float(np.linalg.norm(gravity))
-    return size > 0.0 and -gravity[2] / size >= UPRIGHT
+    magnitude = float(np.linalg.norm(gravity))
+    return magnitude > 0.0 and -gravity[2] / magnitude >= UPRIGHT

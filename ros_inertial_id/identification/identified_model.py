@@ -306,7 +306,7 @@ class Keys:
 
 
 def each(item: Expected) -> Keys:
-    """Return what a mapping of any keys holds, an ``item`` of each."""
+    """Return the Expected of a mapping of any keys, an ``item`` of each."""
     return Keys({}, other=item)
 
 

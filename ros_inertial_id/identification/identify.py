@@ -181,12 +181,16 @@ def _validated(
             check_robot(model, robot)
         outside = Outside(model.validity_range)
         rows = explained(data, model.parameters, model.values, 0, outside=outside)
-        found = {**rows.residuals.summary(), 'outside': outside.summary(), 'range': rows.ranges}
+        statistics = {
+            **rows.residuals.summary(),
+            'outside': outside.summary(),
+            'range': rows.ranges,
+        }
         fixed = _at_fixed_cutoff(data)
         if fixed:
             behind = explained(fixed, model.parameters, model.values, 0).residuals
-            found['fixed_cutoff'] = {'cutoff': FIXED, **behind.summary()['filtered']}
-    return data, found, rows.curves
+            statistics['fixed_cutoff'] = {'cutoff': FIXED, **behind.summary()['filtered']}
+    return data, statistics, rows.curves
 
 
 def _at_fixed_cutoff(data: Dataset) -> Dataset | None:
@@ -204,7 +208,9 @@ def _at_fixed_cutoff(data: Dataset) -> Dataset | None:
 def _checked_parameters(data: Dataset) -> tuple[Parameter, ...]:
     """Return the Parameters with what is given; refuse what an estimator cannot do without."""
     options, robot = data.options, data.robot
-    virtual = data.method.virtual_links(robot) if isinstance(data.method, ClosedLoops) else ()
+    virtual: Sequence[str] = ()
+    if isinstance(data.method, ClosedLoops):
+        virtual = data.method.virtual_links(robot)
     bare = [
         name
         for name, pi in zip(robot.link_names, robot.inertias)
@@ -230,8 +236,8 @@ def _validate(
     model: IdentifiedModel, recordings: Sequence[Recording], progress: Progress | None
 ) -> tuple[RegressorBlock, ...]:
     """Put the validation into the statistics of a model; return blocks for the curves."""
-    data, found, curves = _validated(model, recordings, progress)
-    model.statistics['validation'] = found
+    data, statistics, curves = _validated(model, recordings, progress)
+    model.statistics['validation'] = statistics
     model.provenance['validation'] = [dict(r.provenance) for r in recordings]
     free = model.statistics.get('unconstrained')
     if free:

@@ -126,8 +126,8 @@ def prediction_options(model: IdentifiedModel) -> Any:
     kind = options_class(model.method)
     # An option that came after the model was made stands at its default.
     names = {item.name for item in fields(kind)}
-    known = {name: value for name, value in model.options.items() if name in names}
-    return options_from(kind, {**known, **decided(model.preprocessing, names)}, 'the model')
+    options = {name: value for name, value in model.options.items() if name in names}
+    return options_from(kind, {**options, **decided(model.preprocessing, names)}, 'the model')
 
 
 def decided(summaries: Sequence[Mapping[str, Any]], names: Collection[str]) -> dict[str, Any]:

@@ -73,7 +73,7 @@ class Observation(Protocol):
 
     @property
     def summary(self) -> Summary:
-        """Return what was understood: ``cutoff`` [Hz] and ``velocity`` as chosen, rate, gaps."""
+        """Return the Summary: ``cutoff`` [Hz] and ``velocity`` as chosen, rate, gaps."""
 
     def samples(self, training: bool = False) -> int:
         """Return about how many samples ``states`` yields, thinned out for ``training``."""

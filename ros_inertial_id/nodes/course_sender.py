@@ -9,17 +9,17 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from .controller_link import ActionLink, LATEST, TopicLink
-from ..excitation.braking import Brakes, LONGEST
-from ..excitation.path_clock import PathClock, STEP
+from ..excitation.braking import Brakes, LONGEST_BRAKING
+from ..excitation.path_clock import PathClock, POINT_STEP
 from ..excitation.playback import Course, HORIZON, LEAD, MARGIN, PAST
 
 BEFORE = 10**9  # [ns] by which trajectories are stamped earlier: points may precede the course
 ATTEMPTS = 3  # to make a piece in time
 SPARE, AHEAD = 1.2, 0.5  # times as long as the last try is what the next may take, at most [s]
-PIECE_PERIOD = (
-    0.04  # [s] between pieces; each covers five of them, so that some may be late or lost
-)
-UNKNOWN = HORIZON - MARGIN - STEP  # [s] after which a piece has to have followed: then it brakes
+# [s] between pieces; each covers five of them, so that some may be late or lost
+PIECE_PERIOD = 0.04
+# [s] after which a piece has to have followed: then it brakes
+UNKNOWN = HORIZON - MARGIN - POINT_STEP
 
 
 class CourseSender:
@@ -80,7 +80,9 @@ class CourseSender:
     def unknown(self) -> bool:
         """Return whether the arm may already brake as pieces are not known to have arrived."""
         arrived = self._link.arrived
-        made = self._sent.get(arrived, STEP - HORIZON)  # before the first it rests until the start
+        made = self._sent.get(
+            arrived, POINT_STEP - HORIZON
+        )  # before the first it rests until the start
         return arrived < self._newest and self.now - made > UNKNOWN
 
     def passed(self, since: float = 0.0) -> bool:
@@ -109,7 +111,7 @@ class CourseSender:
 
     def rests_in(self) -> float:
         """Return in how many seconds the last piece rests, also where the clock went back."""
-        return min(max(0.0, float(self._clock.rests_at()) - self.now), HORIZON + LONGEST)
+        return min(max(0.0, float(self._clock.rests_at()) - self.now), HORIZON + LONGEST_BRAKING)
 
     def _send_in_time(self, change):
         """
@@ -125,7 +127,7 @@ class CourseSender:
             clock, now = copy(self._clock), self.now + takes
             changed = change(clock, now)
             # A past from now on: a controller goes to a first point ahead from where it is.
-            message = self._message(clock, now, PAST + int(np.ceil(takes / STEP)))
+            message = self._message(clock, now, PAST + int(np.ceil(takes / POINT_STEP)))
             late = self.now - now
             if late < LATEST:
                 self._clock = clock

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..dynamics.friction import friction_column, Law, LAWS, presliding_step, STEP
+from ..dynamics.friction import friction_column, Law, LAWS, presliding_step, STRIBECK_STEP
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import nominal_torques
 from ..dynamics.robot_model import RobotModel
@@ -113,5 +113,5 @@ class ObservedFriction:
             self._z = presliding_step(self._z, steps[k, self._joints], speed, self._distance)
             friction[k, self._joints] += self._level * self._z
             # Where the joint rests, how it came to rest no longer tells the friction.
-            rest, z = np.maximum(0.0, 1.0 - np.abs(speed) / STEP), np.abs(self._z)
+            rest, z = np.maximum(0.0, 1.0 - np.abs(speed) / STRIBECK_STEP), np.abs(self._z)
             unknown[k, self._joints] += np.abs(self._level) * (1.0 - z + 2.0 * rest * z)

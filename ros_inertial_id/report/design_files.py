@@ -16,7 +16,7 @@ from ..errors import file_errors
 from ..excitation.design import Design
 from ..excitation.fourier import FourierMotion
 from ..excitation.limits import GIVEN
-from ..excitation.problem import RATE
+from ..excitation.problem import RECORDED_RATE
 from ..identification.identified_model import plain
 
 FILES = ('motion.yaml', 'motion.csv', 'motion.html')
@@ -30,7 +30,7 @@ def write_design(design: Design, out_dir: str | Path) -> tuple[Path, ...]:
     each limit is; motion.csv is one period at 100 Hz; motion.html needs no network.
     """
     out, page = Path(out_dir), motion_page(design)
-    samples = sampled(design.motion, RATE)
+    samples = sampled(design.motion, RECORDED_RATE)
     with file_errors(f'the design {out}', 'written'):
         out.mkdir(parents=True, exist_ok=True)
         with open(out / FILES[0], 'w', encoding='utf-8') as file:

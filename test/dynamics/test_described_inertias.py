@@ -54,3 +54,13 @@ def test_of_a_link_with_wrong_moments_mass_and_centre_are_used():
 def test_a_robot_in_millimetres_is_refused():
     with pytest.raises(RobotModelError, match='at most 200 m; found one .*; give lengths in m'):
         load_robot_model(scaled('xyz', 1000.0, only=0))
+
+
+def test_a_centre_beyond_the_robot_doubts_all_inertias_whatever_its_moments_are():
+    far = scaled('xyz', 1000.0)
+    wrong = re.sub(
+        r'(.*<link name="link3">.*?) izz="[^"]*"', r'\1 izz="1000"', far, flags=re.DOTALL
+    )
+    robot = load_robot_model(wrong)
+    assert [doubt[:24] for doubt in robot.doubts] == ['link3 (principal moments']
+    assert not robot.inertias.any()

@@ -10,7 +10,7 @@ import pytest
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import MotionError
-from ros_inertial_id.excitation.braking import STEP
+from ros_inertial_id.excitation.braking import SLOPE_STEP
 from ros_inertial_id.excitation.limits import kinematic_limits
 from ros_inertial_id.excitation.path_clock import PathClock
 from ros_inertial_id.excitation.playback import HORIZON, MARGIN, plan_course
@@ -91,7 +91,7 @@ def test_an_arm_stops_as_fast_as_its_limits_let_it_and_faster_where_it_goes_slow
     """A joint at constant speed v stops in v / a and the time in which a is reached."""
     slow, fast = (course(speed=speed).brakes(ARM, LIMITS) for speed in (0.3, 1.0))
     assert slow.longest < fast.longest < 0.6
-    times = np.array([STEP * (len(stop) - 1) for stop in fast.stops])
+    times = np.array([SLOPE_STEP * (len(stop) - 1) for stop in fast.stops])
     speeds = np.abs(course().at(0.01 * np.arange(len(times)))[1]).max(1)
     assert (times > speeds / 8.0 - 0.35).all() and np.median(times) < 0.5 * fast.longest + 0.1
     with pytest.raises(MotionError, match='cannot be braked within the limits.*effort of joint'):

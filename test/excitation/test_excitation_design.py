@@ -19,7 +19,7 @@ from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError, InertialIdError, MotionError
 from ros_inertial_id.excitation import problem as problem_module
 from ros_inertial_id.excitation import search as search_module
-from ros_inertial_id.excitation.design import design, DesignOptions, load_design, SAMPLES
+from ros_inertial_id.excitation.design import design, DesignOptions, load_design, SEARCH_SAMPLES
 from ros_inertial_id.excitation.fourier import random_motion
 from ros_inertial_id.excitation.limits import find_limits
 from ros_inertial_id.excitation.motion_files import read_motion
@@ -321,7 +321,7 @@ def test_torque_limits_bind_where_they_are_tight(brief):
 def test_search_in_processes_finds_what_one_process_finds():
     problem = motion_problem(arm3(), replace(SMALL, harmonics=2))[0]
     alone, spread = (
-        min(c.value for c in search(problem, SAMPLES // 4, 2, 0, 3600.0, count) if c)
+        min(c.value for c in search(problem, SEARCH_SAMPLES // 4, 2, 0, 3600.0, count) if c)
         for count in (1, 2)
     )
     assert spread == pytest.approx(alone, rel=1e-9)
@@ -485,8 +485,8 @@ def test_fr3_keeps_its_own_limits_with_margins_above_the_floor(fr3):
 
 def test_a_slow_computer_goes_on_until_it_has_a_motion():
     problem, _ = motion_problem(arm3(), replace(SMALL, box=(0.3, -0.3, -1.0, 0.8, 0.3, 1.0)))
-    cut = list(restart(problem, SAMPLES, 0, 0, (0.0, 0.0)))
-    longer = list(restart(problem, SAMPLES, 0, 0, (np.inf, 0.0)))
+    cut = list(restart(problem, SEARCH_SAMPLES, 0, 0, (0.0, 0.0)))
+    longer = list(restart(problem, SEARCH_SAMPLES, 0, 0, (np.inf, 0.0)))
     assert [c.value for c in cut] == [np.inf]
     assert np.isfinite([c.value for c in longer]).all()
 

@@ -15,7 +15,7 @@ from quintics import quintics
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.excitation.braking import GRID
 from ros_inertial_id.excitation.limits import kinematic_limits
-from ros_inertial_id.excitation.path_clock import LEAST, PathClock, STEP
+from ros_inertial_id.excitation.path_clock import LEAST_GAP, PathClock, POINT_STEP
 from ros_inertial_id.excitation.playback import HORIZON, MARGIN, plan_course
 from ros_inertial_id.excitation.problem import DesignOptions
 
@@ -110,7 +110,7 @@ def test_whenever_pieces_are_made_each_goes_on_from_the_one_before(course, brake
         for wait in rng.choice([0.04, 0.2, 0.6], 4) * rng.uniform(0.5, 1.5, 4):
             late += clock.go_on(now, HORIZON, MARGIN)
             times, *points = course.piece(clock, now)
-            assert np.diff(times).min() > LEAST * STEP - 1e-9
+            assert np.diff(times).min() > LEAST_GAP * POINT_STEP - 1e-9
             piece = quintics(times, *points)
             if before is not None:
                 arrivals = now + np.linspace(0.0, MARGIN, 13)

@@ -67,11 +67,11 @@ class Candidate:
 
     @property
     def tilt(self) -> float:
-        """Return by how much gravity is tilted [rad]."""
+        """Return the tilt of gravity [rad]."""
         return float(np.linalg.norm(self.params[-2:]))
 
     def words(self) -> str:
-        """Return what it consists of, in words."""
+        """Return the choice in words."""
         constants = {
             f'{p.law} {p.nonlinear:g} {LAWS[p.law].nonlinear_unit}'
             for p in self.constants.values()
@@ -116,7 +116,7 @@ class Choice:
 
     def without_tilt(self) -> tuple[float, float, float]:
         """
-        Return by how much gravity as given predicts worse than as shown, the error, evidence.
+        Return the log ratio of errors, gravity as given to as shown, its error, evidence.
 
         The first two are of the logarithm of squared errors; evidence : log-likelihood difference
         of stretches left out
@@ -188,7 +188,7 @@ def _best(trials: '_Trials') -> Candidate:
 
 
 def _chosen_constants_number(trials: '_Trials') -> int:
-    """Return which constants all joints have, the usual ones unless others predict better."""
+    """Return the constants of all joints, the usual ones unless others predict better."""
     numbers = range(len(trials.constants))
     candidates = trials.candidates([(number, trials.asked_tilt_extras) for number in numbers])
     return _simplest(candidates, np.array(numbers) != trials.usual_constants_number)
@@ -300,7 +300,7 @@ def _tilt_extras(data: Dataset, model_columns: ModelColumns) -> tuple[str, ...]:
 
 def _simplest(candidates: Sequence[Candidate], complexity: np.ndarray) -> int:
     """
-    Return which candidate is the simplest within a standard error of the best.
+    Return the index of the simplest candidate within a standard error of the best.
 
     complexity : (m,) of each; of the same the one that predicts best
     """

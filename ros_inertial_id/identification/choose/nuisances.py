@@ -107,8 +107,8 @@ def _of_joints(data, model_columns):
     out = []
     for k, (what, unit, prior) in enumerate(kinds):
         for j, joint in enumerate(names):
-            own = k * count + j
-            numbers = values[own], errors[own], prior, scores[own]
+            number = k * count + j
+            numbers = values[number], errors[number], prior, scores[number]
             out.append(Nuisance(what, joint, unit, *numbers))
     return out
 
@@ -119,9 +119,9 @@ def _solved(model_columns, column_indices, targets, priors):
 
     targets : (groups, e, m + 1), what was measured last; priors : (m,) standard deviations
     """
-    size, k = len(model_columns.prior.unit), len(column_indices)
+    unknowns, k = len(model_columns.prior.unit), len(column_indices)
     stacked = model_columns.stacked(range(model_columns.count), targets)
-    R = of_columns(stacked, np.append(column_indices, np.arange(size, stacked.shape[1])))
+    R = of_columns(stacked, np.append(column_indices, np.arange(unknowns, stacked.shape[1])))
     beyond = R[k:, k:]
     columns, measured = beyond[:, :-2] * priors, beyond[:, -2:].sum(1)
     rows = np.vstack([columns, np.eye(len(priors))])
@@ -139,10 +139,10 @@ def _load(data, model_columns):
     targets = measured_targets(model_columns.elements, len(model_columns.names))
     targets = less_described(model_columns.elements, targets, model_columns.gravity)
     stacked = judge.stacked(range(judge.count), targets)
-    size = len(judge.prior.unit)
+    unknowns = len(judge.prior.unit)
     solution = judge.solved_targets(stacked)[:, 0]
-    inverse = np.linalg.inv(stacked[:size, :size])
-    mass = size - len(USUAL_LOAD)
+    inverse = np.linalg.inv(stacked[:unknowns, :unknowns])
+    mass = unknowns - len(USUAL_LOAD)
     error = float(judge.prior.unit[mass] * np.linalg.norm(inverse[mass]))
     prior, value = float(USUAL_LOAD[0]), float(solution[mass])
     score = abs(value) / max(error, 1e-300)

@@ -32,8 +32,8 @@ DELAY_PRIOR = 0.001  # [s], scale of Student's t: a cycle of a driver at 1 kHz
 LARGEST_DELAY = 0.05  # [s] that is looked for on both sides
 BELIEVED = 0.95  # of it: an offset at the end of what is looked for may be any
 READING_ROUNDS = 3  # of efforts read at other times
-SIGNIFICANT = 2.0  # standard errors, from which an offset is sought in rounds
-SETTLED = 0.05  # of the offset, that another round may still change
+SIGNIFICANT_OFFSET = 2.0  # standard errors, from which an offset is sought in rounds
+SETTLED_OFFSET = 0.05  # of the offset, that another round may still change
 LINEAR = 0.02  # of a period of the cutoff: so little late is a torque less its rate
 COMMAND_CUTOFF = 1.5  # times where the motion ends: cutoff at which the delay of commands shows
 
@@ -68,10 +68,10 @@ def aligned(
 
 
 def _aligned_efforts(data, model_columns, reduced):
-    """Return what ``aligned`` does of measured efforts."""
+    """Return the result of ``aligned`` for measured efforts."""
     linear = LINEAR / data.first.summary.cutoff
     applied, rest = 0.0, find_time_offset(data, model_columns)
-    least = SIGNIFICANT * rest.standard_error
+    least = SIGNIFICANT_OFFSET * rest.standard_error
     for _ in range(READING_ROUNDS):
         far = abs(applied + rest.value) > LARGEST_DELAY
         if far or abs(rest.value) < max(linear, least):
@@ -115,7 +115,7 @@ def under_prior(offset: TimeOffset) -> TimeOffset:
 
 def _aligned_commands(data, model_columns, reduced):
     """
-    Return what ``aligned`` does of commands, whose delay is sought behind a filter of its own.
+    Return the result of ``aligned`` for commands: their delay is sought behind its own filter.
 
     Friction explains all of a delay but its jerk, which noise of the positions hides.
     """
@@ -131,7 +131,7 @@ def _aligned_commands(data, model_columns, reduced):
             break
         total += rest.value
         data, model_columns = _read_later(data, rest.value, model_columns, reduced)
-        if abs(rest.value) < SETTLED * abs(total):
+        if abs(rest.value) < SETTLED_OFFSET * abs(total):
             break
         rest = find_time_offset(data, model_columns)
     data, model_columns = _read_later(asked, total, model_columns, reduced)
@@ -195,9 +195,9 @@ def _least_squares_offset(model_columns, stacked, column_indices, brakes):
 
     column_indices : (k,) of what is beside it; brakes : (k,) bool which are not below zero
     """
-    size, free = len(model_columns.prior.unit), int((~brakes).sum())
+    unknowns, free = len(model_columns.prior.unit), int((~brakes).sum())
     order = np.concatenate([column_indices[~brakes], column_indices[brakes]])
-    R = of_columns(stacked, np.append(order, size + np.arange(3)))
+    R = of_columns(stacked, np.append(order, unknowns + np.arange(3)))
     braking, rate = R[free:, free:-3], R[free:, -3]
     target = R[free:, -2:].sum(1)
     if not brakes.any():

@@ -14,7 +14,7 @@ from .predicting import ConsistentLinks, Predicting
 from ..choose.choice import Choice, GRAVITY
 from ..prepare.dataset import Dataset
 from ..prepare.mounting import across_gravity, turned
-from ..reduce.model_columns import ModelColumns, TILT
+from ..reduce.model_columns import ModelColumns, TILT_PRIOR
 from ...dynamics.inertial_parameters import Parameter
 from ...estimation.base_parameters import BaseParameters
 from ...estimation.estimators import Estimate, Problem
@@ -124,7 +124,7 @@ class FreeGravity:
 
 
 def gravity_of(choice: Choice) -> GivenGravity | FreeGravity:
-    """Return how the model that was chosen takes gravity."""
+    """Return the gravity, given or free, of the model that was chosen."""
     if choice.tilted:
         return FreeGravity(choice.model_columns)
     return GivenGravity()
@@ -134,7 +134,8 @@ def with_angles(base: BaseParameters) -> BaseParameters:
     """Return the BaseParameters with two angles of gravity behind them, each by itself."""
     count = len(base.parameters)
     angles = tuple(
-        Parameter(f'{GRAVITY}{k}', 'rad', TILT, 0.0, TILT, GRAVITY, GRAVITY) for k in (1, 2)
+        Parameter(f'{GRAVITY}{k}', 'rad', TILT_PRIOR, 0.0, TILT_PRIOR, GRAVITY, GRAVITY)
+        for k in (1, 2)
     )
     return replace(
         base,

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..choose.choice import predicts_consistently
 from ..prepare.dataset import Dataset
-from ..reduce.model_columns import CORRELATION_MARGIN
+from ..reduce.model_columns import SCORE_MARGIN
 from ...dynamics.inertial_parameters import bodies
 from ...estimation.base_parameters import BaseParameters, is_known, with_known
 from ...estimation.consistency import consistent, consistent_values, ConsistentEstimate, Known
@@ -138,7 +138,7 @@ Predicting = EstimatedParameters | ConsistentLinks
 
 
 def predicting(data: Dataset, problem: Problem, rows: EstimateOfRows) -> Predicting:
-    """Return what predicts ``data``: consistent links where they are asked for."""
+    """Return the solution that predicts ``data``: consistent links where they are asked for."""
     if predicts_consistently(data):
         return consistent_links(data, problem, rows)
     return EstimatedParameters(rows.free)
@@ -189,12 +189,12 @@ def _by_stretches(
     least = 1.0
     if data.method.aligned_joints(data.robot):
         # How long residuals last was taken with room to spare: of errors stretches decide.
-        least = 1.0 / CORRELATION_MARGIN
+        least = 1.0 / SCORE_MARGIN
     return robust_errors(problem, estimate, stretches, prior, least)
 
 
 def _known(data: Dataset, base: BaseParameters, inherited: np.ndarray | None) -> Known:
-    """Return what the options and the description say of the parameters of all links."""
+    """Return the prior knowledge of all links, by the options and the description."""
     lines = data.options.given
     parameters = with_known(base.parameters, lines)
     named = {line.split()[0] for line in lines}

@@ -168,7 +168,7 @@ class Outside:
         }
 
     def _samples_of(self, owner):
-        """Return how many samples a joint or body has; a body has as many as a row group."""
+        """Return the number of samples of a joint or body; a body has as many as a row group."""
         if owner in self._sums:
             return self._sums[owner].samples
         return self._sums[''].samples / max(1, len(self._sums) - 1)

@@ -295,7 +295,7 @@ def servos(model: IdentifiedModel, robot: RobotModel) -> dict[str, dict[str, flo
 
 
 def delay_of(model: IdentifiedModel) -> float:
-    """Return by how much commands take effect late [s]: efforts, made of them, are as early."""
+    """Return the delay of the effect of commands [s]: efforts, made of them, are as early."""
     if not is_commanded(model.options.get('effort_kind', '')):
         return 0.0
     return max(0.0, -Summary.of(model.preprocessing[0]).time_offset)

@@ -112,7 +112,7 @@ def _share_samples(first: Recording, second: Recording) -> bool:
 
 
 def _window(recording: Recording) -> tuple[float, float]:
-    """Return where the window of a ``recording`` starts and ends [s]."""
+    """Return the start and end of the window of a ``recording`` [s]."""
     start = recording.provenance.get('start_s') or 0.0
     end = recording.provenance.get('end_s')
     if end is None:
@@ -129,7 +129,7 @@ def _name_and_window(recording: Recording) -> str:
 
 
 def _differences(first: Any, second: Any) -> str:
-    """Return where the kinematics of two robots with the same joint names differ."""
+    """Return the differences of the kinematics of two robots with the same joint names."""
     if not isinstance(first, RobotModel) or not isinstance(second, RobotModel):
         return 'other axes, placements or closures'
     differences = []
@@ -218,7 +218,7 @@ class Dataset:
         return sum(o.samples(training) for o in self.observations)
 
     def seconds(self) -> float:
-        """Return how long the recordings take [s]."""
+        """Return the duration of the recordings [s]."""
         return float(sum(o.summary.duration for o in self.observations))
 
     def observed(self, observations: Sequence[Any]) -> 'Dataset':
@@ -281,7 +281,7 @@ def read_dataset(
 def _observed(
     recordings: Sequence[Recording], robots: Sequence[Robot], options: Any, method: Method
 ) -> tuple[Any, ...]:
-    """Return what was observed of each; RecordingError names all recordings that are refused."""
+    """Return the observation of each; RecordingError names all recordings that are refused."""
     observations: list[Any] = []
     refused: dict[str, list[str]] = {}
     for recording, robot in zip(recordings, robots):

@@ -191,7 +191,7 @@ def _check_columns(model: IdentifiedModel, parameters: Sequence[Parameter]) -> N
 
 
 def _identities(parameters: Sequence[Parameter]) -> list[tuple[str, str, str, str]]:
-    """Return what parameters are, whatever their values: name, unit, owner and law."""
+    """Return name, unit, owner and law of parameters, whatever their values."""
     return list(map(IDENTITY, parameters))
 
 

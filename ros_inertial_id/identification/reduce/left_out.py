@@ -22,7 +22,7 @@ from ...estimation.r_factors import of_columns, stack, triangle
 from ...lapack import solve_triangular
 
 WEIGHTED = ('without', 'without_each', 'whole', 'target')  # what is computed once by weights
-EXACT = 1e-8  # of the squared target, in an error: no model predicts better
+EXACT_ERROR = 1e-8  # of the squared target, in an error: no model predicts better
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,8 @@ class GroupRows:
         index = np.flatnonzero(combination.any(axis=0))
         columns = self.R[:, :, :count] @ combination[:, index]
         rows = np.concatenate([columns, self.R[:, :, count:]], axis=2)
-        return GroupRows(index, np.array([triangle(np.asfortranarray(own)) for own in rows]))
+        triangles = [triangle(np.asfortranarray(stretch)) for stretch in rows]
+        return GroupRows(index, np.array(triangles))
 
 
 class LeftOut:
@@ -217,20 +218,20 @@ class LeftOut:
         """
         if targets is None:
             targets = self.measured
-        size, count = len(self.prior.unit), targets.shape[2]
+        unknowns, count = len(self.prior.unit), targets.shape[2]
         blocks = []
         merged = self.merged_rows(targets.shape[1], stretches)
         for group, target, sd in zip(merged, targets, self.sd):
             k = len(group.index)
-            block = np.zeros((len(group.R), size + count + 1), order='F')
+            block = np.zeros((len(group.R), unknowns + count + 1), order='F')
             block[:, group.index] = group.R[:, :k] * (self.prior.unit[group.index] / sd)
-            block[:, size:-1] = group.R[:, k:] @ (target / sd)
+            block[:, unknowns:-1] = group.R[:, k:] @ (target / sd)
             blocks.append(block)
         rows = stack(blocks)
         if not prior:
             return triangle(rows)
         start = np.zeros((rows.shape[1], rows.shape[1]), order='F')
-        prior_columns = np.append(np.arange(size), rows.shape[1] - 1)
+        prior_columns = np.append(np.arange(unknowns), rows.shape[1] - 1)
         start[np.ix_(prior_columns, prior_columns)] = self._prior_triangle
         return triangle(rows, start)
 
@@ -287,16 +288,16 @@ class LeftOut:
 
         stacked : triangle of ``stacked``; column_indices : (k,) of the unknowns
         """
-        size, k = len(self.prior.unit), len(column_indices)
-        R = of_columns(stacked, np.append(column_indices, np.arange(size, stacked.shape[1])))
+        unknowns, k = len(self.prior.unit), len(column_indices)
+        R = of_columns(stacked, np.append(column_indices, np.arange(unknowns, stacked.shape[1])))
         solution = solve_triangular(R[:k, :k], R[:k, k:], check_finite=False)
-        out = np.zeros((size, R.shape[1] - k))
+        out = np.zeros((unknowns, R.shape[1] - k))
         out[column_indices] = solution * self.prior.unit[column_indices, None]
         return out
 
     def solution(self, stacked: np.ndarray, column_indices: np.ndarray) -> np.ndarray:
         """
-        Return what chosen columns (P,) make of what was measured, others zero.
+        Return the solution (P,) of chosen columns for what was measured, others zero.
 
         stacked : triangle of ``stacked`` by default; column_indices : (k,) of the unknowns
         """
@@ -337,25 +338,27 @@ class LeftOut:
         """
         rows = self.groups[group]
         k, R = len(rows.index), rows.R[np.asarray(stretches, dtype=int)]
-        target = np.ones((1, 1)) if targets is None else targets[group]
+        target = np.ones((1, 1))
+        if targets is not None:
+            target = targets[group]
         measured = R[:, :, k : k + len(target)] @ target
-        left = measured - R[:, :, :k] @ x[rows.index]
-        squares = np.einsum('sri,sri->si', left, left)
+        residual = measured - R[:, :, :k] @ x[rows.index]
+        squares = np.einsum('sri,sri->si', residual, residual)
         if self.floor:
             efforts = self.elements.efforts
             driven = R[:, :, k + np.array(efforts)] @ target[efforts]
             squares += self.floor**2 * np.einsum('sri,sri->si', driven, driven)
-        return np.maximum(squares, EXACT * np.einsum('sri,sri->si', measured, measured))
+        return np.maximum(squares, EXACT_ERROR * np.einsum('sri,sri->si', measured, measured))
 
     @cached_property
     def sets(self) -> SetsLeftOut:
-        """Return which stretches are left out together."""
+        """Return the sets of stretches that are left out together."""
         return self.wide.sets_left_out()
 
     @cached_property
     def without(self) -> list[np.ndarray]:
         """Return the triangle of what was measured without each of the sets."""
-        return [self.stacked(self.others(one)) for one in self.sets.every]
+        return [self.stacked(self.others(stretches)) for stretches in self.sets.every]
 
     @cached_property
     def without_each(self) -> list[np.ndarray]:
@@ -385,9 +388,9 @@ class LeftOut:
         models : of each of m the indices (k,) of its columns
         """
         out = np.full((len(models), len(self.without), self.count), np.nan)
-        for k, (one, stacked) in enumerate(zip(self.sets.every, self.without)):
+        for k, (stretches, stacked) in enumerate(zip(self.sets.every, self.without)):
             x = np.column_stack([self.solution(stacked, columns) for columns in models])
-            out[:, k, one] = self.sd**-2.0 @ self.errors(x, one).transpose(2, 1, 0)
+            out[:, k, stretches] = self.sd**-2.0 @ self.errors(x, stretches).transpose(2, 1, 0)
         return out
 
     def targets_left_out(self, targets: np.ndarray, sets: Sequence[np.ndarray]) -> np.ndarray:
@@ -398,9 +401,9 @@ class LeftOut:
         """
         shape = targets.shape[2], len(sets), self.count, len(self.names)
         out = np.full(shape, np.nan)
-        for k, one in enumerate(sets):
-            x = self.solved_targets(self.stacked(self.others(one), targets))
-            out[:, k, one] = self.errors(x, one, targets).transpose(2, 0, 1)
+        for k, stretches in enumerate(sets):
+            x = self.solved_targets(self.stacked(self.others(stretches), targets))
+            out[:, k, stretches] = self.errors(x, stretches, targets).transpose(2, 0, 1)
         return out
 
     def solved_targets(self, stacked: np.ndarray) -> np.ndarray:
@@ -417,23 +420,23 @@ class LeftOut:
         column_indices : (k,) of the model; alternatives : (m,) columns of which each stands
         beside them
         """
-        size, k = len(self.prior.unit), len(column_indices)
+        unknowns, k = len(self.prior.unit), len(column_indices)
         out = np.full((len(alternatives), len(self.without), self.count), np.nan)
-        for n, (one, T) in enumerate(zip(self.sets.every, self.without)):
+        for n, (left_out, T) in enumerate(zip(self.sets.every, self.without)):
             columns = [T[:, column_indices], T[:, alternatives], T[:, -2:].sum(1)]
             R = triangle(np.asfortranarray(np.column_stack(columns)))
             beside, target = R[k:, k:-1], R[k:, -1]
             share = beside.T @ target / np.maximum((beside**2).sum(0), 1e-300)
-            x = np.zeros((size, len(alternatives)))
+            x = np.zeros((unknowns, len(alternatives)))
             x[column_indices] = solve_triangular(R[:k, :k], R[:k, -1:] - R[:k, k:-1] * share)
             x[alternatives, np.arange(len(alternatives))] = share
             params = x * self.prior.unit[:, None]
-            out[:, n, one] = self.group_errors(group, params, one).T
+            out[:, n, left_out] = self.group_errors(group, params, left_out).T
         return out
 
 
 def rows_of(wide: WideFactor) -> np.ndarray:
-    """Return how many rows (stretches, groups) each group of each stretch has."""
+    """Return the number of rows (stretches, groups) of each group of each stretch."""
     out = np.zeros((len(wide.stretches), len(wide.groups)))
     for k, stretch in enumerate(wide.stretches):
         for j, name in enumerate(wide.groups):

@@ -22,9 +22,9 @@ from ...measurement.joints.kinematic_state import AT_REST
 # Of the description's prior of bodies.  Free bodies explain what no body can, a spring above all;
 # consistent ones cannot, and are as near to the description as ones that lean so much on it.
 LEAN = 0.1
-TILT = 0.05  # [rad] by how much a base is tilted that is called upright: prior deviation
+TILT_PRIOR = 0.05  # [rad] by how much a base is tilted that is called upright: prior deviation
 WEIGHT_ROUNDS = 3  # of weights by residuals
-CORRELATION_MARGIN = 2.0  # the ends of stretches cut what lasts: scores show about half of it
+SCORE_MARGIN = 2.0  # the ends of stretches cut what lasts: scores show about half of it
 INFORMATIVE = 1e-6  # of the largest information on scaled columns: less is rounding
 
 
@@ -97,7 +97,7 @@ class ModelColumns(LeftOut):
         """Return the Prior of the description, bodies leaning on it."""
         base = wide.structure.base
         count = len(base)
-        unit = np.array([p.prior_sd for p in self.parameters] + 2 * [TILT])
+        unit = np.array([p.prior_sd for p in self.parameters] + 2 * [TILT_PRIOR])
         unit[:count] = base.prior_sd
         root = np.diag(1.0 / unit)
         laws = np.array([bool(base.parameters[k].law) for k in base.independent])
@@ -123,7 +123,7 @@ class ModelColumns(LeftOut):
             weighed = self.with_weights(Weights(sd, {}))
         scores = np.array([weighed._score(group, x[:, 0]) for group in range(len(self.names))])
         # One joint's are known to a factor of two or so: half way to those of all.
-        correlation = CORRELATION_MARGIN * np.sqrt(scores * np.median(scores))
+        correlation = SCORE_MARGIN * np.sqrt(scores * np.median(scores))
         correlation = np.maximum(1.0, correlation)
         return Weights(sd * np.sqrt(correlation), dict(zip(self.names, correlation.tolist())))
 

@@ -68,7 +68,7 @@ def stretches_of(data: Dataset) -> tuple[Numbers, np.ndarray, np.ndarray] | None
 
 
 def _stretches_of_time(data: Dataset) -> tuple[Numbers, np.ndarray, np.ndarray] | None:
-    """Return what ``stretches_of`` does where motions are not distinguished: folds of the time."""
+    """Return the result of ``stretches_of`` where motions are not distinguished: folds of time."""
     samples = sum(len(state.t) for _, state in data.states(training=True))
     if not samples:
         return None
@@ -116,7 +116,7 @@ def distinct_stretches(q: np.ndarray, v: np.ndarray, t: np.ndarray, count: int) 
 
 def fold_of(sample: np.ndarray, samples: int, seconds: float) -> np.ndarray:
     """
-    Return in which fold a sample of a recording is, (N,).
+    Return the fold of each sample of a recording, (N,).
 
     sample : (N,) its number among ``samples``, which take ``seconds``
     A fold is not one fifth of the time: what the arm does there alone would be left out as a

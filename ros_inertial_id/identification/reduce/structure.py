@@ -98,12 +98,12 @@ def structure_of(method: Method, robots: Sequence, columns: Sequence[Parameter])
     base = structural_base(method, robots, [columns[index] for index in primary])
     keep = np.full(len(columns), -1)
     keep[np.array(primary)[base.independent]] = np.arange(len(base))
-    choices, size = {}, len(base)
+    choices, places = {}, len(base)
     for name, indices in alternatives(columns).items():
         first, *others = indices
         if keep[first] >= 0:
-            keep[others] = np.arange(size, size + len(others))
-            size += len(others)
+            keep[others] = np.arange(places, places + len(others))
+            places += len(others)
             choices[name] = keep[indices].tolist()
     return Structure(base, tuple(columns), keep, choices)
 
@@ -121,7 +121,7 @@ def alike_constants(structure: Structure) -> list[dict[str, Parameter]]:
 
 
 def usual_constants(tried: Sequence[Mapping[str, Parameter]]) -> int:
-    """Return which constants ``tried`` all joints have unless others predict better: smooth."""
+    """Return the constants ``tried`` of all joints unless others predict better: smooth ones."""
     memory = []
     for constants in tried:
         memory.append(any(LAWS[parameter.law].memory for parameter in constants.values()))
@@ -178,10 +178,10 @@ def _residuals(
     W = np.vstack([group.equations(factors.size) for group in groups])
     target = np.concatenate([group.R[:, -2] for group in groups])
     brakes = np.array([bool(p.law) and p.owner == joint for p in parameters])[columns]
-    known = ~np.isin(columns, tried)
-    for k in np.flatnonzero(known & ~brakes):
+    given = ~np.isin(columns, tried)
+    for k in np.flatnonzero(given & ~brakes):
         target = target - W[:, columns[k]] * beta[k]
-    friction = columns[known & brakes]
+    friction = columns[given & brakes]
     return [_residual(W, target, np.append(friction, column), parameters) for column in tried]
 
 

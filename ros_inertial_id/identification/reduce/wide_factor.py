@@ -105,7 +105,7 @@ class WideFactor:
 
     @property
     def efforts(self) -> int:
-        """Return where the columns of efforts begin."""
+        """Return the index at which the columns of efforts begin."""
         return self.places + 3 * len(self.gravity_columns)
 
     @property
@@ -165,8 +165,10 @@ class WideFactor:
         values : (p,) standard parameters, after others where a mass is no column of the rows
         """
         general, out = self.structure.base, np.zeros(self.places)
-        known = dict(zip((p.name for p in parameters), values[-len(parameters) :]))
-        out[: len(general)] = general.reduce([known.get(p.name, 0.0) for p in general.parameters])
+        value_of = dict(zip((p.name for p in parameters), values[-len(parameters) :]))
+        out[: len(general)] = general.reduce(
+            [value_of.get(p.name, 0.0) for p in general.parameters]
+        )
         return out
 
     def merged(self, other: 'WideFactor') -> 'WideFactor':
@@ -185,7 +187,7 @@ class WideFactor:
         )
 
     def sets_left_out(self) -> 'SetsLeftOut':
-        """Return which stretches are left out together."""
+        """Return the sets of stretches that are left out together."""
         count = len(self.stretches)
         order, quarter = np.arange(count), max(1, count // 4)
         return SetsLeftOut(
@@ -284,10 +286,10 @@ def empty_factor(
     if joints:
         effort_columns = 2 * joints + 1
     places = int(structure.keep.max()) + 1
-    size = places + 3 * len(gravity_columns) + effort_columns
+    columns = places + 3 * len(gravity_columns) + effort_columns
     return WideFactor(
         structure,
-        tuple(RFactors(size) for _ in range(STRETCHES)),
+        tuple(RFactors(columns) for _ in range(STRETCHES)),
         gravity_columns,
         joints,
         (),
