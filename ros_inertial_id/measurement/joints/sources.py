@@ -283,25 +283,25 @@ def _topics_of(
     """Return {joint: topic} of ``what`` of all ``joints``; ``topics`` as of ``find_channel``."""
     names = topics.split()
     channels = _candidates(recording, names)
-    channels.sort(key=lambda channel: _rank(channel, joints))
-    complete = [channel for channel in channels if carries_all(channel, what, joints)]
+    ranked = sorted(channels, key=lambda topic: _rank(channels[topic], joints))
+    complete = [topic for topic in ranked if carries_all(channels[topic], what, joints)]
     if complete and len(names) < 2:
-        first = complete[0]
-        with_effort = carries(first, 'effort', joints)
-        alike = [c for c in complete if carries(c, 'effort', joints) == with_effort]
+        with_effort = carries(channels[complete[0]], 'effort', joints)
+        candidates = [channels[topic] for topic in complete]
+        alike = [c for c in candidates if carries(c, 'effort', joints) == with_effort]
         _check_one_robot(alike, joints)
-        return dict.fromkeys(joints, first.topic)
+        return dict.fromkeys(joints, complete[0])
     topic_of: dict[str, str] = {}
-    for joint, channel in product(joints, channels):
-        if joint not in topic_of and carries(channel, what, [joint]):
-            topic_of[joint] = channel.topic
+    for joint, topic in product(joints, ranked):
+        if joint not in topic_of and carries(channels[topic], what, [joint]):
+            topic_of[joint] = topic
     if len(topic_of) < len(joints):
-        raise _lacking(channels, what, joints)
+        raise _lacking(list(channels.values()), what, joints)
     return topic_of
 
 
-def _candidates(recording: Recording, names: Sequence[str]) -> list[Channel]:
-    """Return the joint states of the topics ``names``, by default all that are measured."""
+def _candidates(recording: Recording, names: Sequence[str]) -> dict[str, Channel]:
+    """Return {topic: joint states} of the topics ``names``, by default all that are measured."""
     states = recording.of_type(JOINT_STATE)
     chosen, unknown = _meant(names, states)
     if unknown:
@@ -318,7 +318,7 @@ def _candidates(recording: Recording, names: Sequence[str]) -> list[Channel]:
             expected=JOINT_STATE,
             found=in_recording + recording.unread(),
         )
-    return [states[topic] for topic in chosen]
+    return {topic: states[topic] for topic in chosen}
 
 
 def _named_as_commands(topic: str) -> bool:

@@ -27,7 +27,7 @@ from ...methods.capabilities import Live
 from ...options import option, topic_option
 
 BIAS_SCALE, BIAS_PRIOR_SD = (1.0,) * 3 + (0.1,) * 3, (200.0,) * 3 + (20.0,) * 3  # [N], [N m]
-UNNOTICED_LATENESS = 2e-4  # [s] by which a wrench may be late
+UNNOTICED_TIME_OFFSET = 2e-4  # [s] by which a wrench may be late
 UNNOTICED_TILT = 2e-3  # [rad] by which gravity may be off what is described
 PRINCIPAL = ('mx', 'my', 'mz', 'Ixx', 'Iyy', 'Izz')
 
@@ -146,7 +146,7 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
             Hypothesis(
                 'wrench late',
                 _slope,
-                np.array([UNNOTICED_LATENESS]),
+                np.array([UNNOTICED_TIME_OFFSET]),
                 _late_words,
                 'stamp both by one clock, or shift the stamps of the wrench',
             )
