@@ -234,7 +234,7 @@ class _Shape:
 def _refuse_damaged_numbers(fields):
     """Raise CdrError for a number in ``fields`` that nothing measured is."""
     for name, values in fields.items():
-        if name == 'data':
+        if name == 'data':  # text, or numbers of any unit
             continue
         large = abs(values) > _LARGEST_NUMBER
         if not large.any():
@@ -321,7 +321,7 @@ def _header(layout, decoder, message):
         return [], ''
     stamp = [layout.numbers(f'{decoder.header}.stamp.{unit}') for unit in ('sec', 'nanosec')]
     frames = layout.values(f'{decoder.header}.frame_id', message)
-    return stamp, ''.join(frames[:1])
+    return stamp, next(iter(frames), '')
 
 
 def _interfaces(layout, decoder, message):

@@ -67,6 +67,34 @@ def test_columns_name_those_of_the_only_matrix(tmp_path, suffix):
         read_log(log, URDF, columns='time q1..q3')
 
 
+def test_scalars_and_words_beside_arrays_are_left_out(tmp_path):
+    log = save(tmp_path / 'log.npz', t=UNIX, q=Q, rate=200.0, name='ur5')
+    recording = read_log(log, URDF)
+    assert recording.provenance['columns']['left out'] == ('rate', 'name')
+    np.testing.assert_array_equal(recording.channels['/joint_states'].fields['position'], Q)
+
+
+def test_a_parquet_without_rows_has_no_samples(tmp_path):
+    pandas = pytest.importorskip('pandas')
+    pytest.importorskip('pyarrow')
+    columns = {'time': float, 'q1': float, 'q2': float, 'q3': float, 'note': str}
+    path = tmp_path / 'log.parquet'
+    pandas.DataFrame({name: np.empty(0, kind) for name, kind in columns.items()}).to_parquet(path)
+    with pytest.raises(RecordingError, match=r'log.parquet: no samples.*position \(0, 3\)'):
+        read_log(path, URDF)
+
+
+def test_a_text_with_tabs_whose_first_column_has_no_name(tmp_path):
+    """As data frames are written with their index; and units below, of which it has none."""
+    for units in ('', '\ts\trad\trad\trad\n'):
+        rows = [f'{k}\t{k}\t1\t2\t3\n' for k in range(4)]
+        path = tmp_path / 'log.txt'
+        path.write_text('\ttime\tq1\tq2\tq3\n' + units + ''.join(rows))
+        channel = read_log(path, URDF).channels['/joint_states']
+        assert channel.fields['position'].tolist() == [[1.0, 2.0, 3.0]] * 4
+        assert channel.stamp_ns.tolist() == [k * 10**9 for k in range(4)]
+
+
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     import sys
 
