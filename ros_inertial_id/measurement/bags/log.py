@@ -111,12 +111,15 @@ def _columns_by_source(columns: str, count: int) -> list[str]:
 
 
 def _understood(parts: Sequence[LogPart]) -> dict[str, tuple[str, ...]]:
-    """Return what was read of all parts, of several with their place before it."""
+    """Return what was read of all parts, of several with their ``where`` before it."""
     if len(parts) == 1:
         return parts[0].understood
-    return {
-        f'{part.where}: {what}': names for part in parts for what, names in part.understood.items()
-    }
+    understood: dict[str, tuple[str, ...]] = {}
+    for part in parts:
+        for what, names in part.understood.items():
+            key = f'{part.where}: {what}'  # tables in memory have one name
+            understood[key] = (*understood.get(key, ()), *names)
+    return understood
 
 
 def _columns_by_joint(

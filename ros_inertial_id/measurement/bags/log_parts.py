@@ -204,7 +204,7 @@ def _joined_states(streams: Sequence[JointStream]) -> dict[str, JointStream]:
     )
     topics = {}
     for stream in others:
-        _refuse_twice(states, stream)
+        _refuse_same_quantities(states, stream)
         stream = replace(stream, joints=stream.joints.like(states.joints, stream.where))
         if stream.is_on_clock_of(states):
             states = states.with_fields_of(stream)
@@ -233,7 +233,7 @@ def _commands_on_clock(commands: JointStream, states: JointStream) -> dict[str, 
     return {JOINT_COMMANDS: replace(commands, stamp_ns=states.stamp_ns)}
 
 
-def _refuse_twice(states: JointStream, stream: JointStream) -> None:
+def _refuse_same_quantities(states: JointStream, stream: JointStream) -> None:
     """Raise RecordingError where a file holds a quantity that another one holds."""
     twice = set(stream.joints.quantities) & set(states.joints.quantities)
     if twice:

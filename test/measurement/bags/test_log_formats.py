@@ -177,6 +177,13 @@ def test_files_named_by_their_quantity_are_joined_by_the_joints_of_their_headers
         read_log([other], URDF)
 
 
+def test_what_two_tables_in_memory_leave_out_is_said_of_both():
+    columns = read_log(
+        [{'t': UNIX, 'q': Q, 'valid': Q > 0}, {'t': UNIX, 'tau': TAU, 'mode': Q > 0}], URDF
+    ).provenance['columns']
+    assert columns['the table: left out'] == ('valid', 'mode')
+
+
 def test_columns_of_several_files_are_named_file_by_file(tmp_path):
     for name, table in (('q', np.column_stack([UNIX, Q])), ('tau', TAU)):
         write_csv(tmp_path / f'{name}.csv', [f'Joint_{k}' for k in range(table.shape[1])], table)
