@@ -25,6 +25,7 @@ BEGUN = 5 * 10**9  # [ns] that follow soon on a stamp of 0 which begins a log
 # Last names of topics that are no channels.
 DESCRIPTION = 'robot_description'
 TEXTS = (DESCRIPTION, 'mounting', 'periods', 'effort_kind')
+Window = tuple[float | None, float | None]  # start, end [s] after the first stamp, None: its own
 _logger = logging.getLogger(__name__)
 
 
@@ -43,12 +44,10 @@ def read_bag(path: str | Path, progress: Callable[[float], None] | None = None) 
         recording = _read(path, progress)
     except OSError as error:
         raise RecordingError(f'{path} cannot be read', found=error.strerror or error) from error
-    if window == (None, None):
-        return recording
-    return recording.window(*window)
+    return in_window(recording, window)
 
 
-def split_window(path: str | Path) -> tuple[Path, tuple[float | None, float | None]]:
+def split_window(path: str | Path) -> tuple[Path, Window]:
     """Return the ``path`` of BAG or BAG@START:END, and its start and end [s], None without."""
     if os.path.exists(path) or '@' not in str(path):
         return Path(path), (None, None)
@@ -56,6 +55,13 @@ def split_window(path: str | Path) -> tuple[Path, tuple[float | None, float | No
     if match is None:
         raise RecordingError(f'the window of {path}', expected='BAG@START:END in seconds')
     return Path(match['path']), (_seconds(match['start']), _seconds(match['end']))
+
+
+def in_window(recording: Recording, window: Window) -> Recording:
+    """Return the part of a ``recording`` from start to end [s]; (None, None) : all of it."""
+    if window == (None, None):
+        return recording
+    return recording.window(*window)
 
 
 def _seconds(text: str | None) -> float | None:
@@ -69,9 +75,10 @@ def _read(path, progress):
     unchecked: set[str] = set()
     contents, report = Contents(path), _Report(files, progress)
     for file in files:
+        report.begin(file)
         for topic, _, raw in read_storage(file, contents.wanted, damage, unchecked, report):
             contents.builders[topic].add(raw)
-        report.end_of(file)
+        report(1.0)
     for line in damage:
         _logger.warning('%s: %s', path, line)
     for storage in sorted(unchecked):
@@ -96,21 +103,18 @@ class _Report:
 
     def __init__(self, files: Sequence[Path], progress: Callable[[float], None] | None) -> None:
         self._progress = progress
-        self._sizes = {file: file.stat().st_size for file in files}
-        self._total = sum(self._sizes.values()) or 1
-        self._before, self._rest = 0, list(files)  # bytes of files read; files to read
+        self._total = sum(file.stat().st_size for file in files) or 1  # bytes
+        self._before = self._size = 0  # bytes of the files before the present one, and of it
+
+    def begin(self, file: Path) -> None:
+        """Take note that ``file`` is the present one."""
+        self._before += self._size
+        self._size = file.stat().st_size
 
     def __call__(self, fraction: float) -> None:
         """Tell that a ``fraction`` of the present file was read."""
         if self._progress is not None:
-            size = self._sizes[self._rest[0]]
-            self._progress((self._before + fraction * size) / self._total)
-
-    def end_of(self, file: Path) -> None:
-        """Tell that the whole ``file`` was read: the next one follows."""
-        self(1.0)
-        self._before += self._sizes[file]
-        self._rest.remove(file)
+            self._progress((self._before + fraction * self._size) / self._total)
 
 
 class Contents:
@@ -167,9 +171,8 @@ class Contents:
         first = {}
         for name, texts in texts_of.items():
             first[name] = next(iter(texts.values()), '')
-            if (
-                len(set(texts.values())) > 1 and name != DESCRIPTION
-            ):  # of which one is chosen later
+            # Of several descriptions one is chosen later, by the joints.
+            if name != DESCRIPTION and len(set(texts.values())) > 1:
                 _logger.warning(
                     '%s holds different texts in %s: the first is used',
                     self.path,

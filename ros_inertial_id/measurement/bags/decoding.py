@@ -6,6 +6,7 @@ each such group is a part with names of its own, and the parts are joined at the
 """
 
 from dataclasses import dataclass, field, replace
+import sys
 
 import numpy as np
 
@@ -63,8 +64,9 @@ class ChannelBuilder:
         self.type, self.topic = decoder.becomes or type_name, topic
         self._message, self._decoder = type_name, decoder
         self.refused, self.reason, self.unstamped = 0, '', False
+        self._first_refused = sys.maxsize  # its number; layouts are decoded one after the other
         self._waiting: list[RawMessages] = []
-        self._waits = self.count = self._bytes = 0
+        self._waiting_count = self.count = self._decoded_bytes = 0
         self._names: set[str] = set()
         self._parts, self._merged = list[Channel](), list[Channel]()
         self._part_bytes = 0  # of what waits in ``_parts``
@@ -72,8 +74,8 @@ class ChannelBuilder:
     def add(self, raw: RawMessages) -> None:
         """Take more messages, in the order they came."""
         self._waiting.append(raw)
-        self._waits += len(raw)
-        if self.type != TF and self._waits >= _BATCH:
+        self._waiting_count += len(raw)
+        if self.type != TF and self._waiting_count >= _BATCH:
             self._decode()
 
     def channel(self) -> Channel:
@@ -90,7 +92,7 @@ class ChannelBuilder:
 
     def _decode(self):
         """Decode what waits, batch by batch."""
-        waiting, self._waiting, self._waits = self._waiting[::-1], [], 0
+        waiting, self._waiting, self._waiting_count = self._waiting[::-1], [], 0
         while waiting:
             batch, messages = [], 0
             while waiting and messages < _BATCH:
@@ -104,14 +106,14 @@ class ChannelBuilder:
         parts: list[tuple[np.ndarray, Channel]] = []
         while rest.size:
             rest = self._decode_alike(raw, rest, parts)
-        self._bytes += raw.data.size
+        self._decoded_bytes += raw.data.size
         for _, channel in parts:
             self._names.update(channel.names)
         check_unpacked(
             f'topic {self.topic}',
             8 * len(self._decoder.fields) * len(self._names) * (self.count + len(raw)),
             len(self._names),
-            self._bytes,
+            self._decoded_bytes,
         )
         self.count += len(raw)
         if parts:
@@ -136,24 +138,24 @@ class ChannelBuilder:
         start = raw.lengths[:first].sum()
         message = raw.data[start : start + raw.lengths[first]].tobytes()
         try:
-            shape = _shape(self._message, self._decoder, message)
+            channel_layout = _channel_layout(self._message, self._decoder, message)
         except (CdrError, UnicodeDecodeError) as error:
             self._refuse(first, error)
             return rest[1:]
         alike = raw.lengths[rest] == raw.lengths[first]
         data = raw.rows(rest[alike])
-        fits = shape.layout.fits(data)
+        fits = channel_layout.layout.fits(data)
         if not fits.all():
             alike[alike], data = fits, data[fits]
-        self._add_parts(shape, data, raw.received_ns[rest[alike]], rest[alike], parts)
+        self._add_parts(channel_layout, data, raw.received_ns[rest[alike]], rest[alike], parts)
         return rest[~alike]
 
-    def _add_parts(self, shape, data, received, index, parts):
+    def _add_parts(self, channel_layout, data, received, index, parts):
         """Add the parts of messages of one layout; one by one where some are malformed."""
         try:
-            for order, stamp, fields, names in shape.parts(data, received, index):
+            for order, stamp, fields, names in channel_layout.parts(data, received, index):
                 channel = Channel(
-                    self.topic, self.type, stamp, received, fields, names, shape.frame
+                    self.topic, self.type, stamp, received, fields, names, channel_layout.frame
                 )
                 parts.append((order, channel))
         except (CdrError, UnicodeDecodeError) as error:
@@ -162,18 +164,21 @@ class ChannelBuilder:
                 return
             middle = len(index) // 2
             for half in slice(middle), slice(middle, None):
-                self._add_parts(shape, data[half], received[half], index[half], parts)
+                self._add_parts(channel_layout, data[half], received[half], index[half], parts)
 
     def _refuse(self, index, error):
         self.refused += 1
-        self.reason = self.reason or (
-            f'topic {self.topic}, message {self.count + index}: cannot '
-            f'be read as {self._message}; found {error}'
-        )
+        number = self.count + int(index)
+        if number < self._first_refused:
+            self._first_refused = number
+            self.reason = (
+                f'topic {self.topic}, message {number}: cannot '
+                f'be read as {self._message}; found {error}'
+            )
 
 
 @dataclass(frozen=True)
-class _Shape:
+class _ChannelLayout:
     """A Layout, where in it the fields of a Channel are, and which labels (k,) lack a field."""
 
     layout: Layout
@@ -234,7 +239,7 @@ class _Shape:
 def _refuse_damaged_numbers(fields):
     """Raise CdrError for a number in ``fields`` that nothing measured is."""
     for name, values in fields.items():
-        if name == 'data':
+        if name == 'data':  # text, or numbers of any unit
             continue
         large = abs(values) > _LARGEST_NUMBER
         if not large.any():
@@ -251,27 +256,27 @@ def _refuse_damaged_stamps(stamp, received):
         raise CdrError(f'a stamp of {stamp.T[far][0]} ns, a century from its reception')
 
 
-# (type, length of the message) -> the shapes seen last
-_SHAPES: dict[tuple[str, int], tuple[_Shape, ...]] = {}
+# (type, length of the message) -> those seen last
+_LAYOUTS: dict[tuple[str, int], tuple[_ChannelLayout, ...]] = {}
 
 
-def _shape(type_name, decoder, message):
-    """Return the _Shape that fits the message; one seen before costs no walk."""
+def _channel_layout(type_name, decoder, message):
+    """Return the _ChannelLayout that fits the message; one seen before costs no walk."""
     data = np.frombuffer(message, np.uint8)[None]
     key = type_name, len(message)
-    seen_last = _SHAPES.get(key, ())
-    for shape in seen_last:
-        if shape.layout.fits(data)[0]:
-            return shape
-    if len(_SHAPES) > 1000:
-        _SHAPES.clear()
-    shape = _new_shape(type_name, decoder, message)
-    _SHAPES[key] = (shape, *seen_last[:7])
-    return shape
+    seen_last = _LAYOUTS.get(key, ())
+    for channel_layout in seen_last:
+        if channel_layout.layout.fits(data)[0]:
+            return channel_layout
+    if len(_LAYOUTS) > 1000:
+        _LAYOUTS.clear()
+    channel_layout = _new_channel_layout(type_name, decoder, message)
+    _LAYOUTS[key] = (channel_layout, *seen_last[:7])
+    return channel_layout
 
 
-def _new_shape(type_name, decoder, message):
-    """Return the _Shape of a ``message`` of a layout that was not seen before."""
+def _new_channel_layout(type_name, decoder, message):
+    """Return the _ChannelLayout of a ``message`` of a layout that was not seen before."""
     fixed = [path.rpartition('.')[2] for path in (*decoder.labels, decoder.action)]
     layout = walk(type_name, message, (decoder.text,), fixed, decoder.last, decoder.only)
     names = _names(layout, decoder, message)
@@ -291,7 +296,7 @@ def _new_shape(type_name, decoder, message):
     text = None
     if decoder.text:
         text = layout.find(decoder.text)
-    return _Shape(layout, fields, lacking, covariance, stamp, names, frame, text)
+    return _ChannelLayout(layout, fields, lacking, covariance, stamp, names, frame, text)
 
 
 def _names(layout, decoder, message):
@@ -321,7 +326,7 @@ def _header(layout, decoder, message):
         return [], ''
     stamp = [layout.numbers(f'{decoder.header}.stamp.{unit}') for unit in ('sec', 'nanosec')]
     frames = layout.values(f'{decoder.header}.frame_id', message)
-    return stamp, ''.join(frames[:1])
+    return stamp, next(iter(frames), '')
 
 
 def _interfaces(layout, decoder, message):

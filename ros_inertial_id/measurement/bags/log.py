@@ -15,12 +15,11 @@ import logging
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from .bag import read_bag, split_window
+from .bag import in_window, read_bag, split_window
 from .log_files import is_log, name_of, read_table
 from .log_joint_names import names_of_joints, ORDERED
-from .log_parts import joined_streams, JOINT_STATES, JointStream, LogPart, read_part
+from .log_parts import joined_streams, joined_topics, JOINT_STATES, JointStream, LogPart, read_part
+from .log_topics import received_in_order
 from .messages import JOINT_STATE
 from .storage import sha256
 from ..recording import Channel, Recording
@@ -37,7 +36,7 @@ def read_recording(path: str | Path, urdf_text: str = '') -> Recording:
 
     urdf_text : description of the robot of a log
     """
-    log, (start_s, end_s) = split_window(path)
+    log, window = split_window(path)
     if not is_log(log):
         return read_bag(path)
     if not urdf_text:
@@ -53,9 +52,7 @@ def read_recording(path: str | Path, urdf_text: str = '') -> Recording:
     if log.is_file():  # it is known again
         provenance = {**recording.provenance, 'sha256': sha256([log])}
         recording = replace(recording, provenance=provenance)
-    if start_s is None and end_s is None:
-        return recording
-    return recording.window(start_s, end_s)
+    return in_window(recording, window)
 
 
 def read_log(
@@ -75,13 +72,13 @@ def read_log(
     columns : names of the columns, see log_renaming.renamed; of several files with ; between
     """
     sources = list(logs) if isinstance(logs, (list, tuple)) else [logs]
+    if not sources:
+        raise RecordingError('no log', expected='one or several')
     parts = [
         read_part(name_of(source), read_table(source, names), rate)
         for source, names in zip(sources, _columns_by_source(columns, len(sources)))
     ]
-    channels: dict[str, Channel] = {}
-    for part in parts:
-        channels |= part.channels
+    channels = joined_topics(parts)
     understood = _understood(parts)
     streams = joined_streams(parts)
     if streams:
@@ -100,10 +97,10 @@ def read_log(
 
 def _columns_by_source(columns: str, count: int) -> list[str]:
     """Return the names of the columns of each of ``count`` sources, '' for their own."""
-    by_source = [part.strip() for part in columns.split(';')]
     if not columns:
-        by_source = [''] * count
-    if not count or len(by_source) != count:
+        return [''] * count
+    by_source = [part.strip() for part in columns.split(';')]
+    if len(by_source) != count:
         raise RecordingError(
             'columns of several files',
             found=columns,
@@ -114,12 +111,15 @@ def _columns_by_source(columns: str, count: int) -> list[str]:
 
 
 def _understood(parts: Sequence[LogPart]) -> dict[str, tuple[str, ...]]:
-    """Return what was read of all parts, of several with their place before it."""
+    """Return what was read of all parts, of several with their ``where`` before it."""
     if len(parts) == 1:
         return parts[0].understood
-    return {
-        f'{part.where}: {what}': names for part in parts for what, names in part.understood.items()
-    }
+    understood: dict[str, tuple[str, ...]] = {}
+    for part in parts:
+        for what, names in part.understood.items():
+            key = f'{part.where}: {what}'  # tables in memory have one name
+            understood[key] = (*understood.get(key, ()), *names)
+    return understood
 
 
 def _columns_by_joint(
@@ -137,6 +137,5 @@ def _columns_by_joint(
 def _channel(topic: str, stream: JointStream, names: tuple[str, ...]) -> Channel:
     """Return the Channel of joint states, as received in the order of the log."""
     stamp_ns = stream.stamps()
-    # Players sort by reception, which must not run back where the stamps do.
-    received_ns = np.maximum.accumulate(np.maximum(stamp_ns, 0))
+    received_ns = received_in_order(stamp_ns)
     return Channel(topic, JOINT_STATE, stamp_ns, received_ns, stream.joints.fields, names)

@@ -33,11 +33,13 @@ def arrays_by_name(table: Any, path: Path | None = None) -> dict[str, np.ndarray
 def _array(values: Any, path: Path | None) -> np.ndarray:
     """Return values, of objects those that they hold, as texts or as rows of a matrix."""
     x = np.atleast_1d(values)
-    if x.dtype == object and len(x) and not np.isscalar(x[0]):
-        x = np.stack(list(x))
-    if x.dtype == object and isinstance(x[0], str):
+    if x.dtype != object or not len(x):
+        return x
+    if isinstance(x[0], str):
         return texts(x, path)
-    return x
+    if np.isscalar(x[0]):
+        return x
+    return np.stack(list(x))
 
 
 def read_npz(path: Path) -> dict[str, np.ndarray]:
@@ -49,7 +51,7 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
         for name in file.files:
             x = file[name]
             if isinstance(x, np.ndarray):  # not of a member with another ending
-                arrays[name] = _in_a_file(x)
+                arrays[name] = _in_a_file(np.atleast_1d(x))
         return arrays
 
 

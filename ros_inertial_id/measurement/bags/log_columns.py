@@ -6,8 +6,8 @@ the columns, in every row or once.  What is ``desired``, ``target`` or ``cmd`` w
 ``q_d`` beside ``q``; ``action`` alone is positions.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,32 +20,40 @@ from ..recording import empty, page_out
 from ...errors import RecordingError
 
 
-@dataclass(frozen=True)
-class LogTable:
-    """The columns (n,) or (n, k) of one log; where : of the log, for messages."""
+class ColumnNames:
+    """
+    What the names of the columns of one log say.
 
-    where: str
-    columns: Table
+    topic_fields : of the columns of topics other than joint states, what they hold
+    names : of the columns of no topic
+    meanings : what these hold, of those whose names say it
+    """
 
-    @cached_property
-    def topic_fields(self) -> dict[str, TopicField]:
-        """Return the columns that are of topics other than joint states."""
-        fields = {name: topic_field(name) for name in self.columns}
-        return {name: field for name, field in fields.items() if field}
-
-    @cached_property
-    def names(self) -> list[str]:
-        """Return the names of the columns that are of no topic."""
-        return [name for name in self.columns if name not in self.topic_fields]
-
-    @cached_property
-    def meanings(self) -> dict[str, ColumnMeaning]:
-        """Return what those of no topic hold, where their names say it."""
-        return column_meanings(self.names)
+    def __init__(self, names: Iterable[str]) -> None:
+        self.topic_fields: dict[str, TopicField] = {}
+        self.names: list[str] = []
+        for name in names:
+            if field := topic_field(name):
+                self.topic_fields[name] = field
+            else:
+                self.names.append(name)
+        self.meanings: dict[str, ColumnMeaning] = column_meanings(self.names)
 
     def names_of(self, *kinds: str) -> list[str]:
         """Return the names of the columns of some ``kinds`` of quantities."""
         return [name for name, meaning in self.meanings.items() if meaning.quantity in kinds]
+
+    def is_measured(self, name: str) -> bool:
+        """Return whether a column is what a joint did."""
+        return name in self.meanings and self.meanings[name].is_measured
+
+
+class LogTable(ColumnNames):
+    """The ``columns`` (n,) or (n, k) of one log by name; where : of the log, for messages."""
+
+    def __init__(self, where: str, columns: Table) -> None:
+        super().__init__(columns)
+        self.where, self.columns = where, columns
 
     def do_not_belong_together(self) -> RecordingError:
         """Return the error of columns that differ in shape or joints."""
@@ -262,8 +270,7 @@ def _best_spellings(table: LogTable, commanded: bool) -> dict[str, _Spelling]:
 def _joints_of(spellings: list[_Spelling]) -> list[str]:
     """Return the joints of the first quantity that has a column of each, else of a matrix."""
     with_labels = [spelling for spelling in spellings if not spelling.is_matrix]
-    first, *_ = with_labels or spellings
-    return first.joints()
+    return (with_labels or spellings)[0].joints()
 
 
 def _rows_with_numbers(x: np.ndarray) -> np.ndarray:

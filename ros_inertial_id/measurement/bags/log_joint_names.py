@@ -31,23 +31,24 @@ def joints_in_cells(
     cells : column -> joints in the order of the columns, once, or of every row: a column for each
         joint, or a list of them in every cell
     rows : (N,) bool, which rows of the log the fields are
-    fields : quantity -> (n, k): put in one order, in place, where that of the cells changes
+    fields : quantity -> (n, k): put in the order that is returned, in place, in rows whose cells
+        have another
     """
     texts = list(map(_texts, cells.values()))
     if len(texts) == 1 and len(texts[0]) != len(rows):
-        orders, order_of_row = [texts[0].ravel().tolist()], np.zeros(len(rows), int)[rows]
+        orders, order_of_row = [texts[0].ravel().tolist()], rows[:0]  # named once
     else:
         orders, order_of_row = _orders_in_rows(texts, rows)
     count = next(iter(fields.values())).shape[1]
     if not orders or len(orders[0]) != count:
         return []
-    first = orders[0]
-    for order in orders:
+    first, *others = orders
+    for number, order in enumerate(others, 1):
         _refuse_changed(where, first, order)
-    for number, order in enumerate(orders[1:], 1):
-        places = list(map(order.index, first))
+        column_indices = list(map(order.index, first))
+        of_order = order_of_row == number
         for values in fields.values():
-            values[order_of_row == number] = values[order_of_row == number][:, places]
+            values[of_order] = values[of_order][:, column_indices]
     return first
 
 

@@ -110,7 +110,8 @@ def read_part(where: str, columns: Mapping[str, Any], rate: float | None) -> Log
             expected='time, and q_<joint>, v_<joint>, tau_<joint> of every one',
             do=RENAME,
         )
-    used = {'', *table.topic_fields, *stamps.columns, *joints.used, *commands.used}
+    no_name = ''  # a number of the row, as data frames write it
+    used = {no_name, *table.topic_fields, *stamps.columns, *joints.used, *commands.used}
     unused = [name for name in columns if name not in used]
     understood = {f'time in {stamps.unit}': stamps.columns}
     understood |= {topic: (channel.type,) for topic, channel in channels.items()}
@@ -133,6 +134,8 @@ def _commands(table: LogTable, joints: JointColumns) -> JointColumns:
     try:
         commands = joint_columns(table, commanded=True)
         if 'position' in commands.quantities:
+            if commands.rows.shape != joints.rows.shape:
+                raise table.do_not_belong_together()
             return commands.like(joints, table.where)
     except RecordingError as error:
         _logger.warning('the commands are not imported: %s', error)
@@ -142,15 +145,15 @@ def _commands(table: LogTable, joints: JointColumns) -> JointColumns:
 def _stamps(table: LogTable, joints: JointColumns, rate: float | None) -> Stamps:
     """Return the stamps of the rows: of a time, or else at a ``rate`` [Hz] from 0."""
     stamps = read_stamps(table, joints)
-    if stamps.columns and rate is not None:
-        raise RecordingError(
-            f'{table.where} has a time column',
-            found=f'rate {rate} Hz as well',
-            do='leave the rate out',
-        )
     if stamps.columns:
+        if rate is not None:
+            raise RecordingError(
+                f'{table.where} has a time column',
+                found=f'rate {rate} Hz as well',
+                do='leave the rate out',
+            )
         return stamps
-    if rate is not None and rate > 0:
+    if rate is not None and 0.0 < rate < np.inf:
         counts = [len(joints.rows), *(len(table.columns[name]) for name in table.topic_fields)]
         return stamps_at_rate(max(counts), rate)
     if table.topic_fields:
@@ -165,6 +168,21 @@ def _stream(table: LogTable, joints: JointColumns, stamps: Stamps) -> JointStrea
     if stamps.stamp_ns.shape != joints.rows.shape:
         raise table.do_not_belong_together()
     return JointStream(table.where, joints, stamps.stamp_ns[joints.rows])
+
+
+def joined_topics(parts: Sequence[LogPart]) -> dict[str, Channel]:
+    """Return the Channels of other topics by topic; RecordingError where two parts hold one."""
+    channels: dict[str, Channel] = {}
+    for part in parts:
+        twice = channels.keys() & part.channels.keys()
+        if twice:
+            raise RecordingError(
+                f'{part.where} holds topics that a log before it holds',
+                found=sorted(twice),
+                do='make a bag of each',
+            )
+        channels |= part.channels
+    return channels
 
 
 def joined_streams(parts: Sequence[LogPart]) -> dict[str, JointStream]:
@@ -186,7 +204,7 @@ def _joined_states(streams: Sequence[JointStream]) -> dict[str, JointStream]:
     )
     topics = {}
     for stream in others:
-        _refuse_twice(states, stream)
+        _refuse_same_quantities(states, stream)
         stream = replace(stream, joints=stream.joints.like(states.joints, stream.where))
         if stream.is_on_clock_of(states):
             states = states.with_fields_of(stream)
@@ -215,7 +233,7 @@ def _commands_on_clock(commands: JointStream, states: JointStream) -> dict[str, 
     return {JOINT_COMMANDS: replace(commands, stamp_ns=states.stamp_ns)}
 
 
-def _refuse_twice(states: JointStream, stream: JointStream) -> None:
+def _refuse_same_quantities(states: JointStream, stream: JointStream) -> None:
     """Raise RecordingError where a file holds a quantity that another one holds."""
     twice = set(stream.joints.quantities) & set(states.joints.quantities)
     if twice:

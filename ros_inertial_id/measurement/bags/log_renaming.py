@@ -1,6 +1,7 @@
 """Columns of a log by the names that whoever imports it gives them: ``--columns``."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 import re
 import shlex
 from typing import Any
@@ -28,8 +29,20 @@ def renamed(where: str, table: Table, columns: str) -> dict[str, Any]:
     if not columns.strip():
         return dict(table)
     if '=' in columns:
-        return _mapped(table, _new_names(where, table, columns))
-    return _named_anew(where, table, _expanded(columns))
+        new_names = _new_names(where, table, columns)
+        refuse_twice(where, new_names.values())
+        return _mapped(table, new_names)
+    names = _expanded(columns)
+    refuse_twice(where, names)
+    return _named_anew(where, table, names)
+
+
+def refuse_twice(where: str, names: Iterable[str]) -> None:
+    """Raise RecordingError where two columns have one name; ``where``: of the log."""
+    counts = Counter(names)
+    twice = sorted(name for name in counts if counts[name] > 1 and name not in ('', _NOT_WANTED))
+    if twice:
+        raise RecordingError(f'{where}: a column is there twice', found=twice)
 
 
 def _new_names(where: str, table: Table, columns: str) -> dict[str, str]:

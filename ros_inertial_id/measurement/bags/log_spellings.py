@@ -85,7 +85,7 @@ UNIT_OF = _by_spelling(UNITS)
 TIME_UNIT_OF = _by_spelling(TIME_UNITS)
 _SPELLED = [(spelling, row) for row in WORDS for spelling in row.spellings]
 _WORDS_OF = dict(_SPELLED)
-_PREFERENCE = {spelling: place for place, (spelling, _) in enumerate(_SPELLED)}
+_PREFERENCE = {spelling: rank for rank, (spelling, _) in enumerate(_SPELLED)}
 # Among the times of one log PlotJuggler's goes first, then seconds with their nanoseconds beside.
 PLOTJUGGLER_TIME, PAIRED_TIME, HEADER_TIME, NAMED_TIME = range(4)
 

@@ -6,7 +6,6 @@ second line may hold units, a first one ``sep=;``.  ``ros2 topic echo --csv`` of
 known without a header; of ``run_efforts.csv`` a column that is not time is a joint's.
 """
 
-from collections import Counter
 from collections.abc import Iterable
 import csv
 from dataclasses import dataclass
@@ -17,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from .log_columns import LogTable
-from .log_renaming import RENAME, renamed
+from .log_columns import ColumnNames
+from .log_renaming import refuse_twice, RENAME, renamed
 from .log_spellings import column_meaning, JOINT_QUANTITIES, NAMES, TIME, TIME_UNIT_OF, UNIT_OF
 from .unpacked_size import check_unpacked
 from ...errors import RecordingError
@@ -52,15 +51,15 @@ def read_text(path: Path, columns: str) -> dict[str, Any]:
     """Return the columns of a text: of joints and topics as numbers, times and names as text."""
     layout = _layout(path, columns)
     numbers = renamed(str(path), {name: k for k, name in enumerate(layout.names)}, columns)
-    table = LogTable(str(path), numbers)
-    as_texts = table.names_of(TIME, NAMES)
+    names = ColumnNames(numbers)
+    as_texts = names.names_of(TIME, NAMES)
     frame = _frame(layout, [numbers[name] for name in as_texts])
     values = {}
     for name, number in numbers.items():
         if name in as_texts:
             values[name] = texts(frame[number].fillna(''), path)
         else:
-            values[name] = _floats(frame[number], layout, table, name)
+            values[name] = _floats(frame[number], layout, names, name)
     return values
 
 
@@ -89,7 +88,7 @@ def _frame(layout: TextLayout, as_texts: list[int]) -> Any:
     return frame
 
 
-def _floats(cells: Any, layout: TextLayout, table: LogTable, name: str) -> np.ndarray:
+def _floats(cells: Any, layout: TextLayout, names: ColumnNames, name: str) -> np.ndarray:
     """Return cells (n,) as floats; as they are where some are words, in columns not of joints."""
     from pandas import to_numeric
 
@@ -98,21 +97,16 @@ def _floats(cells: Any, layout: TextLayout, table: LogTable, name: str) -> np.nd
     are_words = to_numeric(cells, errors='coerce').isna() & cells.notna()
     if not are_words.any():
         return cells.to_numpy(float)
-    if _must_be_numbers(table, name):
+    if name in names.topic_fields or names.is_measured(name):
         raise layout.error(are_words, 'a number', cells[are_words].iloc[0])
     return cells.to_numpy(object)
-
-
-def _must_be_numbers(table: LogTable, name: str) -> bool:
-    """Return whether a column is of a topic, or what joints measure."""
-    meaning = table.meanings.get(name)
-    return name in table.topic_fields or (meaning is not None and meaning.is_measured)
 
 
 def _layout(path: Path, columns: str) -> TextLayout:
     """Return how a text is laid out, whose ``columns`` may be named by whoever imports it."""
     with path.open(encoding='utf-8-sig', errors='replace') as stream:
-        lines = [line.strip() for line in islice(stream, FIRST_LINES)]
+        # A tab that begins a line ends an empty cell.
+        lines = [line.rstrip().lstrip(' ') for line in islice(stream, FIRST_LINES)]
     lines += ['', '']
     lines_above, delimiter = 0, ''
     if stated := re.match(r'sep=(.)', lines[0]):
@@ -134,7 +128,7 @@ def _layout(path: Path, columns: str) -> TextLayout:
         lines_above += 1
         names = header
     names = _named_by_file(path, names)
-    _refuse_twice(path, names)
+    refuse_twice(str(path), names)
     return TextLayout(path, delimiter, names, lines_above, _decimal(delimiter, rows))
 
 
@@ -200,17 +194,11 @@ def _named_by_file(path: Path, names: list[str]) -> list[str]:
     meaning = column_meaning(re.split(r'[\W_]', path.stem)[-1])
     if meaning is None or not meaning.is_measured or meaning.joint:
         return names
-    table = LogTable(str(path), dict.fromkeys(names))
-    if table.topic_fields or any(said.is_measured for said in table.meanings.values()):
+    columns = ColumnNames(names)
+    if columns.topic_fields or any(map(columns.is_measured, names)):
         return names
-    times = table.names_of(TIME)
+    times = columns.names_of(TIME)
     return [name if name in times else f'{meaning.quantity}_{name}' for name in names]
-
-
-def _refuse_twice(path: Path, names: list[str]) -> None:
-    twice = sorted(name for name, count in Counter(names).items() if count > 1 and name)
-    if twice:
-        raise RecordingError(f'{path}: a column is there twice', found=twice)
 
 
 def _decimal(delimiter: str, rows: list[list[str]]) -> str:

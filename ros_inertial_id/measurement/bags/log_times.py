@@ -73,7 +73,7 @@ def read_stamps(table: LogTable, joints: JointColumns) -> Stamps:
     """Return the stamps of a ``table`` with these ``joints``, NO_TIME without a time."""
     stamps = NO_TIME
     for clock in clocks(table):
-        times = [np.atleast_1d(table.columns[name]) for name in clock.columns]
+        times = [table.columns[name] for name in clock.columns]
         if not _are_of_rows(times, joints):
             continue
         unit = clock.unit or _unit(table.where, clock.columns[0], times[0], joints)
@@ -127,7 +127,7 @@ def _refuse_repeated(where: str, name: str, stamp_ns: np.ndarray, joints: JointC
 
 def _unit(where: str, name: str, times: np.ndarray, joints: JointColumns) -> int:
     """Return the unit [ns] of times (n,) whose name does not say it."""
-    if times.dtype.kind == 'M':
+    if times.dtype.kind == 'M' or not times.size:
         return SECOND
     if times.dtype.kind == 'U':
         times = np.char.replace(times, ',', '.')
@@ -181,14 +181,17 @@ def nanoseconds(where: str, times: np.ndarray, unit: int = SECOND) -> np.ndarray
     """Return ``times`` (n,), texts or dates, in a ``unit`` [ns], as int64 [ns]; ``where``: of."""
     if times.dtype.kind == 'U':
         return _nanoseconds_of_texts(where, times, unit)
+    numbers = times
     if times.dtype.kind == 'M':
-        times, unit = times.astype('datetime64[ns]').astype(np.int64), 1
-    if times.dtype.kind not in 'fiu':
+        numbers, unit = times.astype('datetime64[ns]').astype(np.int64), 1
+    if numbers.dtype.kind not in 'fiu':
         raise RecordingError(f'{where}: time is not numeric', found=times.dtype)
-    _refuse_no_times(where, times, np.abs(times) < LAST_NS // unit)
+    last = LAST_NS // unit
+    # Not by abs: that of NaT, the least of int64, is negative.
+    _refuse_no_times(where, times, (-last < numbers) & (numbers < last))
     # Apart: unix time in float, times 1e9, is 128 ns off.
-    integers = np.floor(times).astype(np.int64)
-    return integers * unit + np.round((times - integers) * unit).astype(np.int64)
+    integers = np.floor(numbers).astype(np.int64)
+    return integers * unit + np.round((numbers - integers) * unit).astype(np.int64)
 
 
 def _nanoseconds_of_texts(where: str, texts: np.ndarray, unit: int) -> np.ndarray:

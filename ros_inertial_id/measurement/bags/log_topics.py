@@ -28,6 +28,9 @@ _FIELDS_BY_PATH = sorted(
 )
 
 
+_AXES = {'orientation_xyzw': 'xyzw'}  # of a field; of others x, y, z
+
+
 @dataclass(frozen=True)
 class TopicField:
     """What a column of a topic holds: one axis of a field of messages of a type."""
@@ -48,10 +51,13 @@ def topic_field(name: str) -> TopicField | None:
     return None
 
 
-def _axes(field: str) -> str:
-    if field.startswith('orientation'):
-        return 'xyzw'
-    return 'xyz'
+def received_in_order(stamp_ns: np.ndarray) -> np.ndarray:
+    """
+    Return times of reception (n,) [ns] of rows stamped ``stamp_ns`` (n,), in the order of the log.
+
+    Players sort by reception, which must not run back where the stamps do.
+    """
+    return np.maximum.accumulate(np.maximum(stamp_ns, 0))
 
 
 class _TopicColumns:
@@ -61,23 +67,24 @@ class _TopicColumns:
         self.topic, self.type_name = topic, type_name
         self.columns: dict[str, dict[str, str]] = {}
 
-    def add(self, column: str, said: TopicField) -> None:
+    def add(self, column: str, meaning: TopicField) -> None:
         """Add a column, RecordingError where it is of another type of message."""
-        if said.type_name != self.type_name:
+        if meaning.type_name != self.type_name:
             raise RecordingError(
                 f'{self.topic} is of two types',
-                found=(self.type_name, said.type_name),
+                found=(self.type_name, meaning.type_name),
                 do='name one topic for each',
             )
-        self.columns.setdefault(said.field, {})[said.axis] = column
+        self.columns.setdefault(meaning.field, {})[meaning.axis] = column
 
     def lacking(self) -> str:
         """Return the first field that has not all its axes, in words; '' for none."""
         for field, by_axis in self.columns.items():
-            if set(by_axis) != set(_axes(field)):
+            axes = _AXES.get(field, 'xyz')
+            if set(by_axis) != set(axes):
                 return (
                     f'{field} of {self.topic} has {", ".join(by_axis.values())}, '
-                    f'not the columns {", ".join(_axes(field))}'
+                    f'not the columns {", ".join(axes)}'
                 )
         return ''
 
@@ -92,14 +99,15 @@ class _TopicColumns:
             self.topic,
             self.type_name,
             stamp_ns[rows],
-            stamp_ns[rows].clip(0),
+            received_in_order(stamp_ns[rows]),
             {field: x[rows] for field, x in fields.items()},
         )
 
     def _field(self, field: str, values: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return a field (n, axes) of ``values`` (n,) by column."""
         by_axis = self.columns[field]
-        return np.stack([values[by_axis[axis]] for axis in _axes(field)], axis=1)
+        axes = _AXES.get(field, 'xyz')
+        return np.stack([values[by_axis[axis]] for axis in axes], axis=1)
 
 
 def _check_numbers(column: str, x: np.ndarray, count: int) -> None:
@@ -119,9 +127,9 @@ def topic_channels(
     fields : column -> what it holds; values : column -> (n,); stamp_ns : (n,) [ns]
     """
     topics: dict[str, _TopicColumns] = {}
-    for column, said in fields.items():
-        topic = topics.setdefault(said.topic, _TopicColumns(said.topic, said.type_name))
-        topic.add(column, said)
+    for column, meaning in fields.items():
+        topic = topics.setdefault(meaning.topic, _TopicColumns(meaning.topic, meaning.type_name))
+        topic.add(column, meaning)
     lacking = {name: topic.lacking() for name, topic in topics.items()}
     channels = {
         name: topic.channel(values, stamp_ns)

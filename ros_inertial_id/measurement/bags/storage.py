@@ -131,15 +131,15 @@ def read_storage(
             yield topic, type_name, raw
 
 
-def _read_mcap(*words):
-    """Return the messages of ``read_mcap``; nodes start without its library, no rosdep key."""
+def _read_mcap(path, wanted, damage, unchecked, progress):
+    """Return what ``read_mcap`` does; its library is asked for here: nodes start without it."""
     try:
         from .mcap_file import read_mcap
     except ModuleNotFoundError as error:
         raise ConfigError(
             'an mcap file cannot be read', found=error, do='pip install mcap'
         ) from None
-    return read_mcap(*words)
+    return read_mcap(path, wanted, damage, unchecked, progress)
 
 
 @contextmanager

@@ -143,6 +143,8 @@ class BagWriter:
         """Append serialised ``messages`` (CDR), each with its time of reception [ns]."""
         if topic not in self._connections:
             raise RecordingError(f'topic {topic} was not declared', exists=tuple(self.counts))
+        if not messages:
+            return
         connection = self._connections[topic]
 
         def append(writer: Any) -> None:

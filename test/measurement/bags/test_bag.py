@@ -359,6 +359,13 @@ def test_a_bag_may_have_any_name(tmp_path, storage, name):
     assert_same(read_bag(tmp_path / name).channels['/joint_states'], channel)
 
 
+def test_a_topic_to_which_no_message_was_written_is_empty(tmp_path):
+    with BagWriter(tmp_path / 'bag') as bag:
+        bag.add_topic('/joint_states', JOINT_STATE)
+        bag.write_all('/joint_states', (), ())
+    assert len(read_bag(tmp_path / 'bag').channels['/joint_states']) == 0
+
+
 def test_misuse_of_the_writer_is_refused(tmp_path):
     with pytest.raises(RecordingError, match='rosbag.*there is: sqlite3, mcap'):
         BagWriter(tmp_path / 'bag', 'rosbag')

@@ -169,6 +169,28 @@ def test_a_stamp_that_is_no_time_is_refused(tmp_path, bad):
         import_log(save(tmp_path / 'log.npz', t=time, q=Q), URDF, tmp_path / 'bag')
 
 
+def test_a_date_that_lacks_is_no_time():
+    """NaT is the least of all 64-bit integers, whose absolute value is negative."""
+    dates = np.datetime64('2024-05-01T10:00:00', 'ns') + np.arange(N) * np.timedelta64(5, 'ms')
+    dates[4] = np.datetime64('NaT')
+    with pytest.raises(RecordingError, match='sample 4: no time.*found NaT'):
+        read_log({'t': dates, 'q': Q}, URDF)
+
+
+@pytest.mark.parametrize('header', ['time,q1,q2,q3', 't,name0,name1,name2,q1,q2,q3'])
+def test_a_text_of_a_header_alone_has_no_samples(tmp_path, header):
+    (tmp_path / 'log.csv').write_text(header + '\n')
+    with pytest.raises(RecordingError, match=r'log.csv: no samples.*position \(0, 3\)'):
+        read_log(tmp_path / 'log.csv', URDF)
+
+
+def test_no_log_and_a_rate_without_end_are_refused():
+    with pytest.raises(RecordingError, match='no log; expected one or several'):
+        read_log([], URDF)
+    with pytest.raises(RecordingError, match='no time column'):
+        read_log({'q': Q}, URDF, rate=np.inf)
+
+
 def test_files_that_are_no_log_are_refused(tmp_path):
     (tmp_path / 'log.npz').write_bytes(b'no archive')
     (tmp_path / 'log.mat').write_bytes(b'')
@@ -251,7 +273,12 @@ def test_a_csv_without_header_is_read_by_the_names_of_its_columns(tmp_path):
 
 @pytest.mark.parametrize(
     'columns, words',
-    [('', 'no header line.*--columns'), ('time q1..q3 v1..v3', 'expected 7 as named.*found 11')],
+    [
+        ('', 'no header line.*--columns'),
+        ('time q1..q3 v1..v3', 'expected 7 as named.*found 11'),
+        ('time q1..q3 q1..q3 - tau1..tau3', 'there twice; found q1, q2, q3'),
+        ('q=1 q=2', 'there twice; found q'),
+    ],
 )
 def test_columns_that_are_not_named_or_too_few_are_said(tmp_path, columns, words):
     path = tmp_path / 'log.csv'
@@ -431,6 +458,20 @@ def test_a_table_of_topics_as_plotjuggler_writes_it(tmp_path):
     assert pose.fields['position'][0].tolist() == [1, 2, 3]
     assert accel.stamp_ns.tolist() == [2_250_000_000]
     assert accel.fields['angular_acceleration'].tolist() == [[7, 8, 9]]
+
+
+def test_topics_whose_stamps_run_back_are_received_in_the_order_of_the_log():
+    t = [0.0, 0.2, 0.1, 0.3]
+    force = {f'/f/wrench/{kind}/{x}': t for kind in ('force', 'torque') for x in 'xyz'}
+    channel = read_log({'t': t, **force}, 'bodies: {}').channels['/f']
+    assert channel.stamp_ns.tolist() == [0, 200_000_000, 100_000_000, 300_000_000]
+    assert channel.received_ns.tolist() == [0, 200_000_000, 200_000_000, 300_000_000]
+
+
+def test_a_topic_of_two_files_is_refused():
+    force = {f'/f/wrench/{kind}/{x}': UNIX for kind in ('force', 'torque') for x in 'xyz'}
+    with pytest.raises(RecordingError, match='holds topics that a log before it holds; found /f'):
+        read_log([{'t': UNIX, 'q': Q, **force}, {'t': UNIX, 'tau': TAU, **force}], URDF)
 
 
 @pytest.mark.parametrize(

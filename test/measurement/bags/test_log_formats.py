@@ -67,6 +67,34 @@ def test_columns_name_those_of_the_only_matrix(tmp_path, suffix):
         read_log(log, URDF, columns='time q1..q3')
 
 
+def test_scalars_and_words_beside_arrays_are_left_out(tmp_path):
+    log = save(tmp_path / 'log.npz', t=UNIX, q=Q, rate=200.0, name='ur5')
+    recording = read_log(log, URDF)
+    assert recording.provenance['columns']['left out'] == ('rate', 'name')
+    np.testing.assert_array_equal(recording.channels['/joint_states'].fields['position'], Q)
+
+
+def test_a_parquet_without_rows_has_no_samples(tmp_path):
+    pandas = pytest.importorskip('pandas')
+    pytest.importorskip('pyarrow')
+    columns = {'time': float, 'q1': float, 'q2': float, 'q3': float, 'note': str}
+    path = tmp_path / 'log.parquet'
+    pandas.DataFrame({name: np.empty(0, kind) for name, kind in columns.items()}).to_parquet(path)
+    with pytest.raises(RecordingError, match=r'log.parquet: no samples.*position \(0, 3\)'):
+        read_log(path, URDF)
+
+
+def test_a_text_with_tabs_whose_first_column_has_no_name(tmp_path):
+    """As data frames are written with their index; and units below, of which it has none."""
+    for units in ('', '\ts\trad\trad\trad\n'):
+        rows = [f'{k}\t{k}\t1\t2\t3\n' for k in range(4)]
+        path = tmp_path / 'log.txt'
+        path.write_text('\ttime\tq1\tq2\tq3\n' + units + ''.join(rows))
+        channel = read_log(path, URDF).channels['/joint_states']
+        assert channel.fields['position'].tolist() == [[1.0, 2.0, 3.0]] * 4
+        assert channel.stamp_ns.tolist() == [k * 10**9 for k in range(4)]
+
+
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     import sys
 
@@ -147,6 +175,13 @@ def test_files_named_by_their_quantity_are_joined_by_the_joints_of_their_headers
     (tmp_path / 'joint_states_efforts.csv').rename(other)
     with pytest.raises(RecordingError, match='name its columns: --columns'):
         read_log([other], URDF)
+
+
+def test_what_two_tables_in_memory_leave_out_is_said_of_both():
+    columns = read_log(
+        [{'t': UNIX, 'q': Q, 'valid': Q > 0}, {'t': UNIX, 'tau': TAU, 'mode': Q > 0}], URDF
+    ).provenance['columns']
+    assert columns['the table: left out'] == ('valid', 'mode')
 
 
 def test_columns_of_several_files_are_named_file_by_file(tmp_path):

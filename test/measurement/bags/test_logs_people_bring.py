@@ -222,6 +222,7 @@ def test_what_was_commanded_is_a_topic_of_its_own(positions, velocities, efforts
     'table',
     [
         {'action': Q[:, :2]},
+        {'q_ref': Q[:7]},
         {'q_cmd': Q, 'q_des': Q},
         {'command': np.full(N, 'GO')},
         {'tau_cmd': TAU},

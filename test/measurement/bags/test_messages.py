@@ -413,6 +413,21 @@ def test_a_malformed_message_of_a_batch_can_be_left_out():
     assert said[0].startswith('2 messages are left out; topic /joint_states, message 1: ')
 
 
+def test_the_first_message_that_is_left_out_is_named_whatever_layouts_come_before():
+    """Messages 0 and 2 are of one layout, and decoded before message 1."""
+    fine, twice, large = (
+        raw(joint_state(names, 1, '', [value] * len(names), (), ()))
+        for names, value in (('a', 1.0), ('aa', 1.0), ('a', 1e13))
+    )
+    complaints = []
+    channel = decode(JOINT_STATE, [fine, twice, large], '/j', [1, 2, 3], complaints.append)
+    assert channel.fields['position'].tolist() == [[1.0]]
+    assert complaints == [
+        '2 messages are left out; topic /j, message 1: cannot be read as '
+        'sensor_msgs/msg/JointState; found a name twice in a, a'
+    ]
+
+
 def test_every_truncation_of_every_type_is_refused():
     poses = RNG.normal(size=(2, 7))
     for message in (
