@@ -172,7 +172,7 @@ def offered(plan: Plan, node: str) -> dict[str, str]:
 
 def node_settings(plan: Plan, values: Mapping[str, str]) -> list[dict[str, Any]]:
     """
-    Return what launch_ros.actions.Node takes, one mapping per node of a ``plan``.
+    Return the arguments of launch_ros.actions.Node, one mapping per node of a ``plan``.
 
     values : {argument: text}, '' or none for what is not given
     ConfigError for a configuration or file that does not exist, or a text that is no YAML.
