@@ -122,7 +122,7 @@ class Player:
         """
         Wait until the last piece rests; return in words what the controller said of it.
 
-        given_up : whether nobody waits for its word any more
+        given_up : whether it is not to be waited for any more
         """
         return self.controller.outcome(self._sender.rests_in(), given_up)
 
