@@ -141,7 +141,7 @@ def demonstrate_motions(
     second = demo.play(motions[1], 'second_recording')
     say('validating with the second')
     model = demo.identify(validation=second)
-    published, recorded = _counted(read_bag(first), ARM_RATE)
+    published, recorded = _counted(read_bag(first))
     truth = yaml.safe_load((out / 'truth.yaml').read_text())
     within, _ = evaluate(model, _true_parameters(truth, model))
     validation = model.statistics['validation']['filtered']
@@ -178,10 +178,10 @@ def in_bag(topic: str) -> str:
     return f'{NAMESPACE}/{topic}'
 
 
-def _counted(recording, rate):
+def _counted(recording):
     """Return the numbers of joint states published from first to last, and in the bag."""
     stamps = recording.channels[in_bag('joint_states')].stamp_ns
-    return round((stamps[-1] - stamps[0]) * 1e-9 * rate) + 1, len(np.unique(stamps))
+    return round((stamps[-1] - stamps[0]) * 1e-9 * ARM_RATE) + 1, len(np.unique(stamps))
 
 
 def _true_parameters(truth, model):

@@ -206,12 +206,12 @@ def _counts(status):
 
 def _prediction_error(recording, true_topic):
     """Return |predicted - true| / |true| [%] of a wrench at the stamps of live predictions."""
-    predicted, true = (recording.channels[f'/{t}'] for t in (PREDICTED, true_topic))
-    if not len(predicted):
-        raise RecordingError('nothing was predicted live')
+    predicted, true = (recording.channels[f'/{topic}'] for topic in (PREDICTED, true_topic))
     t = (predicted.stamp_ns - true.stamp_ns[0]) * 1e-9
     at = (true.stamp_ns - true.stamp_ns[0]) * 1e-9
     inside = (t >= at[0]) & (t <= at[-1])
+    if not inside.any():
+        raise RecordingError('nothing was predicted live')
     errors = []
     # Newton and newton metre are never added: the worst of the two.
     for values, part in (

@@ -188,6 +188,8 @@ class HeldPosition:
         if len(commands) != len(names) or not set(robot.joint_names) <= set(names):
             return None
         held = np.array(commands)[[names.index(name) for name in robot.joint_names]]
+        if not np.isfinite(held).all():  # of a controller that commands no positions
+            return None
         distances = deviation(robot, measured, held)
         if (distances > tracking).any():
             j = int(distances.argmax())

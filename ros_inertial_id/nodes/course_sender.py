@@ -15,11 +15,12 @@ from ..excitation.playback import Course, HORIZON, LEAD, MARGIN, PAST
 
 BEFORE = 10**9  # [ns] by which trajectories are stamped earlier: points may precede the course
 ATTEMPTS = 3  # to make a piece in time
-SPARE, AHEAD = 1.2, 0.5  # times as long as the last try is what the next may take, at most [s]
+NEXT_ATTEMPT = 1.2  # times as long as the last is what it may take
+LONGEST_ATTEMPT = 0.5  # [s]
 # [s] between pieces; each covers five of them, so that some may be late or lost
 PIECE_PERIOD = 0.04
-# [s] after which a piece has to have followed: then it brakes
-UNKNOWN = HORIZON - MARGIN - POINT_STEP
+# [s] from a piece that was accepted until the arm brakes, where none has followed
+UNANSWERED = HORIZON - MARGIN - POINT_STEP
 
 
 class CourseSender:
@@ -77,13 +78,12 @@ class CourseSender:
         return float(self._clock.delay)
 
     @property
-    def unknown(self) -> bool:
+    def arrival_unknown(self) -> bool:
         """Return whether the arm may already brake as pieces are not known to have arrived."""
         arrived = self._link.arrived
-        made = self._sent.get(
-            arrived, POINT_STEP - HORIZON
-        )  # before the first it rests until the start
-        return arrived < self._newest and self.now - made > UNKNOWN
+        rests_until_start = POINT_STEP - HORIZON  # as long as it is before the first
+        made = self._sent.get(arrived, rests_until_start)
+        return arrived < self._newest and self.now - made > UNANSWERED
 
     def passed(self, since: float = 0.0) -> bool:
         """Return whether the end of the course lies ``since`` [s] back."""
@@ -106,7 +106,7 @@ class CourseSender:
     def brake(self) -> None:
         """Send the way to rest along the course, from now on; nothing to an arm that rests."""
         # The last piece of an arm that rests may still be on its way.
-        if self._clock.rests_at() > self.now and not self.unknown:
+        if self._clock.rests_at() > self.now and not self.arrival_unknown:
             self._send_in_time(lambda clock, now: clock.brake(now))
 
     def rests_in(self) -> float:
@@ -133,7 +133,7 @@ class CourseSender:
                 self._clock = clock
                 self._send(now, message)
                 return bool(changed)
-            takes = min(SPARE * (takes + late), AHEAD)
+            takes = min(NEXT_ATTEMPT * (takes + late), LONGEST_ATTEMPT)
         return False
 
     def _message(self, clock, now, past):

@@ -113,8 +113,10 @@ class Excitation(GuardedNode):
 
     def destroy_node(self) -> None:
         """Leave the robot at rest and the bag closed, also after Ctrl-C."""
-        self._player.happens(Event.DOUBT, 'the player was shut down')
-        self._work.close()
+        try:
+            self._player.happens(Event.DOUBT, 'the player was shut down')
+        finally:  # also where the middleware has ended: else threads outlive the node
+            self._work.close()
         deliver(self._status_topic)
         super().destroy_node()
 
@@ -128,7 +130,7 @@ class Excitation(GuardedNode):
         if self._built is None or wanted != self._built[0]:  # seconds, where there are meshes
             self._built = wanted, robot_of(*wanted)
         robot = self._built[1][0]
-        self._work.in_node(partial(self._player.joints.of, robot))
+        self._work.in_node(partial(self._player.joints.watch_joints_of, robot))
         return self._built[1]
 
     def _design(self):
@@ -201,10 +203,12 @@ class Excitation(GuardedNode):
             work.in_node(partial(player.begin, motion))
             while not player.ended.wait(CONTROLLER_QUESTIONS):
                 self._controllers.check_active()  # it may be deactivated
-            said = player.outcome(work.given_up)
+            said = player.outcome(lambda: work.closed)  # whose node hears no controller
         except Exception as error:
-            work.in_node(partial(player.happens, Event.WOULD_LEAP, str(error)))
-            self._recorder.stop()
+            try:
+                work.in_node(partial(player.happens, Event.WOULD_LEAP, str(error)))
+            finally:
+                self._recorder.stop()
             raise
         return player.how, said, self._recorder.stop()
 

@@ -67,7 +67,7 @@ class JointWatch:
         self.newest_ns = 0
         self.position: np.ndarray | None = None
 
-    def of(self, robot: RobotModel) -> None:
+    def watch_joints_of(self, robot: RobotModel) -> None:
         """Watch the joints of a RobotModel ``robot`` from now on."""
         if self._robot is None or robot.joint_names != self._robot.joint_names:
             self.position = None
@@ -130,7 +130,7 @@ class JointWatch:
         return self.position
 
     def _missing(self, stale: float) -> MotionError | None:
-        """Return the error of joint states that never came, or not for ``stale`` [s], or None."""
+        """Return the error of joints not known, or not for ``stale`` [s]; None for none."""
         if self.position is None:
             return MotionError(
                 self._complaint or 'no joint states',
@@ -144,6 +144,10 @@ class JointWatch:
                 expected=f'one every {stale:g} s at the latest (stale:)',
                 found=f'the last {silence:.2f} s ago',
             )
+        unknown = np.flatnonzero(~np.isfinite(self.position))  # to a driver that just starts
+        if self._robot is not None and len(unknown):
+            names = [self._robot.joint_names[j] for j in unknown]
+            return MotionError(f'{", ".join(names)}: position is not finite')
         return None
 
     def _complain(self, words: str) -> None:

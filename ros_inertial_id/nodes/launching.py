@@ -172,7 +172,7 @@ def offered(plan: Plan, node: str) -> dict[str, str]:
 
 def node_settings(plan: Plan, values: Mapping[str, str]) -> list[dict[str, Any]]:
     """
-    Return what launch_ros.actions.Node takes, one mapping per node of a ``plan``.
+    Return the arguments of launch_ros.actions.Node, one mapping per node of a ``plan``.
 
     values : {argument: text}, '' or none for what is not given
     ConfigError for a configuration or file that does not exist, or a text that is no YAML.
@@ -206,18 +206,18 @@ def _node_setting(plan: Plan, node: str, given: Mapping[str, str]) -> dict[str, 
     names = {**offered(plan, node), 'use_sim_time': 'use_sim_time'}
     # rcl takes what is said of all nodes before what is said of one, whatever their order.
     rules: list[str] = []
-    own: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, argument in names.items():
         if plan.defaults.get(argument):
             default = _value(argument, plan.defaults[argument])
             rules += ['-p', f'{name}:={json.dumps(default)}']
         if argument in given:
-            own[name] = _value(argument, given[argument])
+            values[name] = _value(argument, given[argument])
     parameters: list[Any] = []
     if 'parameters' in given:
         parameters.append(given['parameters'])
-    if own:
-        parameters.append(own)
+    if values:
+        parameters.append(values)
     return {'executable': node, 'name': node, 'ros_arguments': rules, 'parameters': parameters}
 
 

@@ -21,6 +21,7 @@ from ..errors import InertialIdError
 WORK_LOOK = 0.02  # [s] between looks at what the work asks of the node, and at what it waits for
 CLOSING = 2.0  # [s] for others to answer a node that was shut down: it is to end in 3 s
 CANCELLED = 'cancelled'
+SHUT_DOWN = 'the node was shut down meanwhile'
 T = TypeVar('T')
 
 
@@ -39,7 +40,7 @@ class LongWork:
         self._node, self._failed = node, failed
         self._lock, self._asked = threading.Lock(), queue.SimpleQueue[Callable[[], None]]()
         self._name, self._step, self._fraction = '', '', 0.0
-        self._cancelled = ''  # why
+        self._cancelled = False
         self._closed_at = math.inf  # [s]
         self.enough = False  # whether the work is to end with what it has
         self.beside = Node(
@@ -70,6 +71,11 @@ class LongWork:
         return self._name
 
     @property
+    def closed(self) -> bool:
+        """Return whether the node is shut down: its thread does what the work asks, no more."""
+        return self._closed_at < math.inf
+
+    @property
     def words(self) -> str:
         """Return in words what is done, and how far it is."""
         return f'{self._step}, {100.0 * self._fraction:.0f} %'
@@ -95,8 +101,10 @@ class LongWork:
 
     def step(self, name: str, done: float = 0.0, whole: float = 1.0) -> None:
         """Say that ``done`` of the ``whole`` of a step is done; raise where it was cancelled."""
+        if self.closed:
+            raise InertialIdError(SHUT_DOWN)
         if self._cancelled:
-            raise InertialIdError(self._cancelled)
+            raise InertialIdError(CANCELLED)
         self._step, self._fraction = name, min(1.0, done / (whole or 1.0))
 
     def in_node(self, function: Callable[[], T]) -> T:
@@ -147,13 +155,13 @@ class LongWork:
         """Let the work end without a result; InertialIdError where there is none."""
         if not self.busy:
             raise InertialIdError('nothing to cancel')
-        self._cancelled, self.enough = CANCELLED, True
+        self._cancelled = self.enough = True
         return f'cancelling {self._name}'
 
     def close(self) -> None:
         """Cancel, and wait until the service has answered: a thread must not outlive the node."""
         self._closed_at = time.monotonic()
-        self._cancelled, self.enough = 'the node was shut down meanwhile', True
+        self.enough = True
         while not self._lock.acquire(blocking=False):  # and keep it: nothing else begins
             self._answer()
             time.sleep(WORK_LOOK)
@@ -177,7 +185,7 @@ class LongWork:
         if not self._lock.acquire(blocking=False):
             return False, f'{self._name} is under way; wait for its end, or call ~/cancel'
         try:
-            self._cancelled, self.enough = '', False
+            self._cancelled = self.enough = False
             self._name, self._step, self._fraction = name, name, 0.0
             return True, work()
         except InertialIdError as error:

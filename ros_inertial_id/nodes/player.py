@@ -110,7 +110,7 @@ class Player:
         here: Any = self.joints.position
         if motion.held:
             here = self.held.position(robot, here, motion.guard.tracking)
-        if here is None or deviation(robot, here, course.start).max() > CREEP:
+        if here is None or not (deviation(robot, here, course.start) <= CREEP).all():
             raise MotionError(
                 'the arm moved while the motion was planned', do='call ~/play when it is at rest'
             )
@@ -122,7 +122,7 @@ class Player:
         """
         Wait until the last piece rests; return in words what the controller said of it.
 
-        given_up : whether nobody waits for its word any more
+        given_up : whether it is not to be waited for any more
         """
         return self.controller.outcome(self._sender.rests_in(), given_up)
 
@@ -162,7 +162,7 @@ class Player:
         """Return (Event, why) before the next piece of a course is sent."""
         joints, sender = self.joints, self._sender
         if joints.simulated and joints.resumes(HORIZON):  # /clock may leap
-            return Event.WORD_DUE, ''
+            return Event.MESSAGES_DUE, ''
         if sender.passed(PIECE_PERIOD):
             return self._due_at_the_end()
         try:  # a controller that was restarted holds the arm
@@ -172,7 +172,7 @@ class Player:
         behind = sender.behind
         if behind < -LATEST_PIECE:
             return Event.WOULD_LEAP, f'the clock of this node went back by {-behind:.1f} s'
-        if sender.unknown:
+        if sender.arrival_unknown:
             return self._due_without_answers()
         if behind > LATEST_PIECE:
             words = f'this computer is too slow: a piece of the motion is {behind:.1f} s late'
@@ -184,7 +184,7 @@ class Player:
         joints, sender = self.joints, self._sender
         end_ns = sender.stamps(np.array([self._motion.course.duration]))[0]
         if joints.newest_ns <= end_ns and joints.now_ns() <= end_ns + LAST_STATES * 1e9:
-            return Event.WORD_DUE, ''
+            return Event.MESSAGES_DUE, ''
         words = FINISHED
         if sender.delay > SAID_DELAY:
             words += f', {sender.delay:.2f} s later than planned, as this computer was busy'
@@ -193,7 +193,7 @@ class Player:
     def _due_without_answers(self):
         """End a motion whose goals were not accepted in time, unless nobody looked."""
         if self.joints.resumes(within=GOAL_ANSWERS):
-            return Event.WORD_DUE, ''
+            return Event.MESSAGES_DUE, ''
         words = 'the controller did not accept the pieces of the motion in time'
         return Event.UNANSWERED, words
 
@@ -203,13 +203,17 @@ class Player:
         self.how = ''
         self.ended.clear()
         motion = self._motion
-        self._sender.begin(
-            motion.course,
-            motion.rehearsal.brakes,
-            motion.robot.joint_names,
-            motion.held,
-            motion.guard.tracking,
-        )
+        try:
+            self._sender.begin(
+                motion.course,
+                motion.rehearsal.brakes,
+                motion.robot.joint_names,
+                motion.held,
+                motion.guard.tracking,
+            )
+        except Exception as error:  # at once: no piece may follow one that was not sent
+            self._would_leap(str(error))
+            raise
         self._publish_periods()
         self._say('playing')
 

@@ -25,7 +25,7 @@ class Event(Enum):
     ASKED = auto()  # ~/play was called
     READY = auto()  # a bag is open, and the arm rests where the course begins
     PIECE_DUE = auto()  # nothing speaks against going on
-    WORD_DUE = auto()  # what came while this process was held up is still to be read: it waits
+    MESSAGES_DUE = auto()  # those that decide may be on their way, or are not read yet: it waits
     COURSE_OVER = auto()  # joint states of all of it have come
     DOUBT = auto()  # joint states, this computer or somebody who calls ~/stop give reason to stop
     WOULD_LEAP = auto()  # the controller holds, slows or leaves the arm: no piece fits any more
@@ -57,7 +57,7 @@ TRANSITIONS = {
     (State.PREPARING, Event.READY): Step(State.PLAYING, Action.SEND_FIRST_PIECE),
     (State.PREPARING, Event.CLOSED): Step(State.IDLE, Action.NOTHING),  # it was refused
     (State.PLAYING, Event.PIECE_DUE): Step(State.PLAYING, Action.SEND_NEXT_PIECE),
-    (State.PLAYING, Event.WORD_DUE): Step(State.PLAYING, Action.NOTHING),
+    (State.PLAYING, Event.MESSAGES_DUE): Step(State.PLAYING, Action.NOTHING),
     (State.PLAYING, Event.COURSE_OVER): Step(State.ENDING, Action.SAY_THAT_IT_IS_FINISHED),
     (State.PLAYING, Event.DOUBT): Step(State.ENDING, Action.SEND_WAY_TO_REST),
     (State.PLAYING, Event.WOULD_LEAP): Step(State.ENDING, Action.STOP_SENDING),

@@ -23,7 +23,8 @@ class PredictionHealth:
         # RMS on the validation, else in cross-validation, else in training.
         self.expected = [*fits(model).values()][-1]['filtered']['rms']
         self._square = dict.fromkeys(self.expected, 0.0)
-        self._weight, self._count = 0.0, 0
+        self._weight = dict.fromkeys(self.expected, 0.0)  # of it: a residual may not be known
+        self._count = 0
         self._newest: float | None = None  # stamp [s]
         self._excursions: dict[str, str] = {}
 
@@ -42,9 +43,9 @@ class PredictionHealth:
             since = newest - self._newest
         self._newest = newest
         share = float(np.clip(since / RMS_MEMORY, 0.0, 1.0))
-        self._weight = (1 - share) * self._weight + share
         for name, square in zip(torques.names, np.mean(torques.residual**2, axis=0)):
             if np.isfinite(square):
+                self._weight[name] = (1 - share) * self._weight[name] + share
                 self._square[name] = (1 - share) * self._square[name] + share * float(square)
         for where, quantities in motion.items():
             for name, values in quantities.items():
@@ -79,8 +80,8 @@ class PredictionHealth:
 
     def _rms(self) -> dict[str, float]:
         """Return {name: running RMS of the residual [N m, N]}, 0 before any sample."""
-        if not self._weight:
-            return dict.fromkeys(self._square, 0.0)
-        return {
-            name: float(np.sqrt(square / self._weight)) for name, square in self._square.items()
-        }
+        rms = dict.fromkeys(self._square, 0.0)
+        for name, weight in self._weight.items():
+            if weight:
+                rms[name] = float(np.sqrt(self._square[name] / weight))
+        return rms

@@ -74,9 +74,10 @@ class Recorder(GuardedNode):
 
     def __init__(self, **node_options):
         super().__init__('recorder', **node_options)
+        of_next_bag = 'name', 'mounting'
         settings = self._options = declare_options(
-            self, RecorderOptions, settable=('name', 'mounting'), check=_check
-        )  # of the next bag
+            self, RecorderOptions, settable=of_next_bag, check=_check
+        )
         self._inputs = Subscriptions(self)
         self._topics, self._commands = self._resolved_topics(settings)
         self._description = self.resolve_topic_name('robot_description')  # where there is one
@@ -91,7 +92,10 @@ class Recorder(GuardedNode):
         self._finished = self.create_publisher(String, '~/recording', latched())
         self.offer('~/start', self._start)
         self.offer('~/stop', self._stop_and_check)
-        every(self, 0.1 * FLUSH if self._real else READ, self._read)
+        period = READ
+        if self._real:
+            period = 0.1 * FLUSH
+        every(self, period, self._read)
         every(self, 0.2, self._look_for_publishers)
         every(self, FLUSH, self._flush)
         self.report(self._health)

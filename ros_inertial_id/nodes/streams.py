@@ -34,9 +34,10 @@ class TopicClocks:
 
     def add(self, topic: str, stamp_ns: np.ndarray, received_ns: int) -> tuple[np.ndarray, str]:
         """
-        Return (N,) which stamps (N,) [ns] of a ``topic`` are to be used, and whether it went back.
+        Return a mask (N,) of the stamps (N,) [ns] of a ``topic`` that are plausible, and words.
 
-        received_ns : when the newest came, by this computer; the last is in words, '' if not
+        received_ns : when the newest came, by this computer
+        The words say how far the clock of the topic was set back, '' where it was not.
         """
         clock = self._clocks.setdefault(topic, StreamClock())
         self._came[topic] = seconds(self._node)

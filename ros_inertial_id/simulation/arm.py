@@ -116,7 +116,7 @@ class SimulatedArm:
         self._resting = None  # command and sample of an arm that does not move any more
 
     def _control(self, home):
-        """Return the gains (2, n) [1/s^2, 1/s], and how fast the control decays at most [1/s]."""
+        """Return the gains (2, n) [1/s^2, 1/s], and the fastest decay of the control [1/s]."""
         bandwidth = self.options.bandwidth
         gains = np.outer([bandwidth**2, 2 * bandwidth], np.ones(len(home)))
         return gains, self._decay(home, 2 * bandwidth * self._expected.mass_matrix(home))
@@ -212,13 +212,13 @@ class SimulatedArm:
             measured[2],
         )
 
-    def _served(self, times):
-        """Return the commands (q, v, a), each (k, n)."""
+    def _reference(self, times):
+        """Return the reference motion (q, v, a), each (k, n), at ``times`` (k,) [s]."""
         return self._path(times)
 
     def _command(self, times):
         """Return a + kp q + kd v of the reference (k, n) [rad/s^2]."""
-        q, v, a = self._served(times)
+        q, v, a = self._reference(times)
         return a + self._gains[0] * q + self._gains[1] * v
 
     def _motor(self, q, v, wanted):

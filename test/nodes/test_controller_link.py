@@ -100,19 +100,19 @@ def test_whether_the_arm_may_brake_already_as_goals_were_not_accepted():
     sender = CourseSender(link, lambda: round(now[0] * 1e9))
     sender.begin(*planned(), True, 0.1)
     now[0] = 10.13  # it rests until 10.2
-    assert not sender.unknown
+    assert not sender.arrival_unknown
     now[0] = 10.15
-    assert sender.unknown
+    assert sender.arrival_unknown
     link.arrived = 4
-    assert not sender.unknown
+    assert not sender.arrival_unknown
     sender.send()
     now[0] = 10.26
     sender.send()
-    assert sender.unknown
+    assert sender.arrival_unknown
     link.arrived = 5
-    assert not sender.unknown
+    assert not sender.arrival_unknown
     now[0] = 10.28
-    assert sender.unknown
+    assert sender.arrival_unknown
     sender.brake()
     assert link.sent == 6
 

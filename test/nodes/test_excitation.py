@@ -21,6 +21,10 @@ import yaml
 from ros_inertial_id.excitation.fourier import FourierMotion
 from ros_inertial_id.measurement.bags.bag import read_bag
 from ros_inertial_id.nodes.excitation import Excitation
+from ros_inertial_id.nodes.motion_design import PlaybackOptions
+from ros_inertial_id.nodes.parameters import read_options
+from ros_inertial_id.nodes.player_states import Event, State
+from ros_inertial_id.nodes.running import GuardedNode
 
 
 def test_motion_is_played_at_a_share_of_its_speed_and_recorded(stage):
@@ -102,8 +106,8 @@ def test_simulated_time_waits_for_a_player_that_was_held_up(stage):
 
 
 @pytest.fixture
-def player(graph, tmp_path):
-    """Yield a player in this process, in simulated time, that has begun to play."""
+def ready_player(graph, tmp_path):
+    """Yield a player in this process, in simulated time, that could play."""
     values = {
         'motion_file': write_motion(tmp_path / 'motion.yaml', small_motion()),
         'recorder': 'none',
@@ -121,13 +125,61 @@ def player(graph, tmp_path):
         String(data=ARM.read_text())
     )
     StandingRobot(graph).stand([0.0, 0.0])
-    commands = graph.listen(JointTrajectory, CONTROLLER)
+    player.commands = graph.listen(JointTrajectory, CONTROLLER)
     graph.until(lambda: graph.call('excitation/check').success, 'the robot')
-    graph.ask(Trigger, 'excitation/play', Trigger.Request())
-    graph.until(lambda: len(commands) > 3, 'the motion')
     yield player
     graph.executor.remove_node(player)
     player.destroy_node()
+
+
+@pytest.fixture
+def player(graph, ready_player):
+    """Return a player in this process, in simulated time, that has begun to play."""
+    graph.ask(Trigger, 'excitation/play', Trigger.Request())
+    graph.until(lambda: len(ready_player.commands) > 3, 'the motion')
+    return ready_player
+
+
+def test_nothing_follows_a_first_piece_that_could_not_be_sent(graph, ready_player, monkeypatch):
+    """The arm rests where it is held: the next piece, or a way to rest, would make it leap."""
+    player, tried = ready_player._player, []
+
+    def send(message):
+        tried.append(message)
+        raise OSError('no route')
+
+    monkeypatch.setattr(player.controller, 'send', send)
+    options = read_options(ready_player, PlaybackOptions)
+    motion = graph.beside(lambda: ready_player._planned(options))
+    assert player.happens(Event.ASKED)
+    with pytest.raises(OSError, match='no route'):
+        player.begin(motion)
+    assert player.state is State.ENDING
+    player.go_on()
+    assert not player.happens(Event.DOUBT, 'asked to')
+    assert len(tried) == 1 and player.ended.is_set() and player.how == 'stopped: no route'
+
+
+def test_a_player_that_cannot_brake_ends_its_threads(monkeypatch, graph, player):
+    """As where the middleware has ended; no time is lost with a controller it does not hear."""
+    given_up = []
+
+    def outcome(after, is_given_up):
+        given_up.append(is_given_up())
+        return ''
+
+    def brake():
+        raise RuntimeError('the context is not valid')
+
+    monkeypatch.setattr(player._player.controller, 'outcome', outcome)
+    monkeypatch.setattr(player._player._sender, 'brake', brake)
+    graph.executor.remove_node(player)
+    with pytest.raises(RuntimeError, match='not valid'):
+        player.destroy_node()
+    assert given_up == [True]
+    assert player._player.state is State.IDLE and not player._work._thread.is_alive()
+    monkeypatch.setattr(player, 'destroy_node', lambda: None)
+    GuardedNode.destroy_node(player)
 
 
 def test_no_piece_is_made_while_a_simulated_clock_may_leap(player, monkeypatch):

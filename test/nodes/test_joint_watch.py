@@ -12,6 +12,7 @@ from std_msgs.msg import Header
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import MotionError
+from ros_inertial_id.nodes import joint_watch
 from ros_inertial_id.nodes.joint_watch import DriverWatch, JointWatch
 from ros_inertial_id.nodes.running import GuardedNode
 
@@ -33,7 +34,7 @@ class Watching:
             self.doubts.append,
             lambda *_: None,
         )
-        self.joints.of(load_robot_model(ARM.read_text()))
+        self.joints.watch_joints_of(load_robot_model(ARM.read_text()))
 
     def read(self):
         """Take what has come; return whether a position is known."""
@@ -65,6 +66,21 @@ def test_a_stamp_of_0_is_believed_once_and_where_the_clock_begins(graph):
     assert 'carry no stamps' in simulated.doubts[0]
     simulated.close()
     real.close()
+
+
+def test_a_joint_whose_position_is_no_number_is_refused(graph, monkeypatch):
+    monkeypatch.setattr(joint_watch, 'FIRST_STATE', 0.0)
+    watching = Watching(graph, 'starting')
+    states = graph.node.create_publisher(JointState, 'joint_states', 10)
+    graph.until(lambda: (watching.read(), states.get_subscription_count())[1], 'the subscription')
+    now = graph.node.get_clock().now().to_msg()
+    states.publish(
+        JointState(header=Header(stamp=now), name=['joint1', 'joint2'], position=[np.nan, 0.0])
+    )
+    graph.until(watching.read, 'the joint states')
+    with pytest.raises(MotionError, match='^joint1: position is not finite'):
+        watching.joints.check_ready(stale=100.0)
+    watching.close()
 
 
 def test_a_hold_up_while_states_are_read_is_no_silence(graph, monkeypatch):

@@ -25,7 +25,7 @@ def test_nothing_is_sent_but_in_a_motion_or_at_its_end():
 
 
 def test_every_doubt_ends_a_motion_for_good():
-    goes_on = {Event.PIECE_DUE, Event.WORD_DUE}
+    goes_on = {Event.PIECE_DUE, Event.MESSAGES_DUE}
     for event, step in steps(State.PLAYING).items():
         assert (step.state is State.PLAYING) == (event in goes_on)
     assert set(steps(State.PLAYING)) == set(Event) - {Event.ASKED, Event.READY, Event.CLOSED}

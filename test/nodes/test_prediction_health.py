@@ -69,3 +69,15 @@ def test_a_residual_that_has_ceased_is_forgotten_by_its_share_of_ten_seconds(qui
     rms = float(health.report()[2]['elbow rms'])
     # A minute is known to exp(-6), a step of 20 ms to a thousandth.
     assert rms == pytest.approx(2.0 * np.exp(-0.5 * quiet / 10.0), rel=0.01)
+
+
+def test_a_residual_that_is_known_now_and_then_counts_as_what_it_is():
+    """Efforts are missing in every other batch: the others say 1 N m, not the root of a half."""
+    health = PredictionHealth(Model())
+    for number, t in enumerate(np.arange(0.0, 60.0, 0.02)):
+        residual = np.array([[1.0 if number % 2 else np.nan, 1.0]])
+        health.account(
+            LiveTorques(('elbow', 'wrist'), 0.0 * residual, residual, residual), np.array([t]), {}
+        )
+    _, _, values = health.report()
+    assert values['elbow rms'] == values['wrist rms'] == '1'

@@ -239,6 +239,10 @@ def test_the_command_at_which_a_controller_holds_the_arm_is_its_own_word(graph, 
 
     graph.until(told, 'the state')
     np.testing.assert_array_equal(held.position(robot, measured, tracking=0.1), [0.5, -0.201])
+    state.reference.positions = [np.nan, 0.5]  # a course from there would be none
+    graph.until(lambda: not told(), 'a command that is no number')
+    state.reference.positions = [-0.201, 0.5]
+    graph.until(told, 'the command')
     with pytest.raises(MotionError, match='joint1 does not follow its controller'):
         held.position(robot, measured, tracking=0.005)
     monkeypatch.setattr(state_module, 'STATE_AGE', -1.0)

@@ -76,14 +76,14 @@ class ControlledArm(SimulatedArm):
             self._effort = command - (self._gains * self._state).sum(0)
         return sample
 
-    def _served(self, times):
+    def _reference(self, times):
         """Return the commands (q, v, a), each (k, n), as late as the drives follow them."""
         return self.controller.command(times - self.options.servo_lag)
 
     def _command(self, times):
         if self.options.control == COMPUTED:
             return super()._command(times)
-        q, v, _ = self._served(times)
+        q, v, _ = self._reference(times)
         return self.controller.feed_forward(times) + self._gains[0] * q + self._gains[1] * v
 
     def _motor(self, q, v, wanted):
