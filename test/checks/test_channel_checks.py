@@ -85,10 +85,11 @@ def test_clipped_stuck_and_broken_values_are_named():
     assert finding.severity == MASKED
 
 
-def test_a_coarse_sensor_that_turns_back_slowly_is_not_clipped():
+@pytest.mark.parametrize('weight', [0.0, 30.0])
+def test_a_coarse_sensor_that_turns_back_slowly_is_not_clipped(weight):
     """It stays on its outermost step for 20 samples in a row, but on those beside it as well."""
     t, q, v, tau = _motion()
-    tau[:, 0] = 0.03 * np.round(100.0 * np.sin(2.0 * np.pi * 0.3 * t))  # [N m]
+    tau[:, 0] = weight + 0.03 * np.round(100.0 * np.sin(2.0 * np.pi * 0.3 * t))  # [N m]
     assert 'effort clipped' not in _names(_joints(t, q, v, tau))
 
 
