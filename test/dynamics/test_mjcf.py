@@ -243,6 +243,18 @@ def test_other_equalities_are_closures(tmp_path, line, words):
         ),
         ('<worldbody>', '<default><joint pos="0 0 1"/></default><worldbody>', 'pos in a default'),
         ('body2="rocker"', 'body2="rockr"', 'pinocchio cannot read.*rockr'),
+        ('<motor joint="crank"/>', '<motor joint="cranc"/>', 'not there; found.*cranc.*crank'),
+        ('<equality>', '<equality><joint joint1="rockr" joint2="crank"/>', 'not there.*rockr'),
+        (
+            '<equality>',
+            '<equality><joint joint1="rocker" joint2="crank" polycoef="0 -l"/>',
+            'polycoef.*at most 5 numbers.*-l',
+        ),
+        (
+            '<equality>',
+            '<tendon><fixed name="t"><joint joint="crank"/></fixed></tendon><equality>',
+            'coef.*expected a number.*crank',
+        ),
         ('</worldbody>', '', 'cannot be read.*XML'),
         ('worldbody', 'world', 'has no bodies'),
     ],
