@@ -40,6 +40,11 @@ MISREAD = (
     ('.//*[@balanceinertia]', 'balanceinertia', 'correct the inertias'),
     ('.//default/joint[@pos]', 'pos in a default', 'give it in each joint'),
     ('.//default/site[@pos]', 'pos in a default', 'give it in each site'),
+    (
+        'worldbody//body/joint[2]',
+        'a second joint of one body',
+        'give each a body of its own, one on the other',
+    ),
 )
 # What names a joint: where it stands, its attribute.
 NAMES_OF_JOINTS = (
@@ -183,13 +188,6 @@ class _MjcfText:
 
     def _refuse_bodies(self):
         for body in self.root.iterfind('worldbody//body[joint]'):
-            joints = [joint.get('name') for joint in body.findall('joint')]
-            if len(joints) > 1:
-                raise RobotModelError(
-                    f'body {body.get("name")} in {self.path} has several joints',
-                    found=joints,
-                    do='give each a body of its own, one on the other',
-                )
             for part in body.iter('body'):
                 if self._is_weighed_by_shapes(part):
                     self._refuse_shapes(part)

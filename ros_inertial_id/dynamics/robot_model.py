@@ -181,8 +181,8 @@ def named_joints(urdf: str, options: Any) -> tuple[tuple[str, ...], dict[str, fl
     Return the names of joints that move, none for all, and {joint: position} of locked ones.
 
     urdf : text; options : RobotOptions, whose patterns stand for the joints of the URDF that they
-        name, in its order; one of locked_joints spares what is named otherwise.  Positions come
-        one for each entry of locked_joints, or one for each joint.
+        match, in its order; a pattern of locked_joints leaves out joints that joints: or another
+        entry names.  Positions come one for each entry of locked_joints, or one for each joint.
     ConfigError where they do not.
     """
     moving = tuple(_parse(urdf).names[1:])

@@ -228,7 +228,7 @@ def test_other_equalities_are_closures(tmp_path, line, words):
         (
             '<joint name="rocker"',
             '<joint name="slip" type="slide"/><joint name="rocker"',
-            'several joints.*slip.*a body of its own',
+            'a second joint of one body.*rocker.*a body of its own',
         ),
         ('<joint name="rocker" axis="0 1 0"/>', '<freejoint/>', 'free joint.*rocker.*joint: free'),
         (
