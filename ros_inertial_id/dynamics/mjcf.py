@@ -22,7 +22,7 @@ import pinocchio as pin
 
 from .description import attribute, NumberKind, numbers_in, SIGNED
 from .friction import JOINT_TERMS, law_of, LAWS
-from .robot_model import joint_axis, joint_limits, load_robot_model
+from .robot_model import joint_axis, joint_limits, load_robot_model, PRISMATIC, REVOLUTE
 from .tree_description import TreeDescription
 from ..errors import RobotModelError
 
@@ -66,7 +66,7 @@ LEFT_OUT = {
     'tendon/*[@stiffness]': 'springs: between A B LENGTH',
     './/joint[@stiffness]': 'springs: joint J REST',
 }  # elements, and options that say the same
-SINGLE_JOINTS = {'JointModelR': 'hinge', 'JointModelP': 'slide'}  # as pinocchio's names begin
+SINGLE_JOINTS = {REVOLUTE: 'hinge', PRISMATIC: 'slide'}
 REFERENCE = 'qpos0'  # pinocchio's name of the configuration in which joints are drawn
 _logger = logging.getLogger(__name__)
 
@@ -177,6 +177,7 @@ class _MjcfText:
                     )
 
     def _refuse_words(self):
+        """Raise RobotModelError for words where NUMBERS are expected."""
         for where, name, kind in NUMBERS:
             for element in self.root.iterfind(where):
                 if not kind.allows(_numbers(element, name)):
@@ -277,7 +278,7 @@ def _add_bodies(model, tree):
         tree.link(links[j], (inertia.mass, inertia.lever, inertia.inertia))
         kind, axes, limits = 'ball', [], {}
         if joint.nv == 1:
-            kind, axes = SINGLE_JOINTS[joint.shortname()[:11]], [joint_axis(joint)]
+            kind, axes = SINGLE_JOINTS[joint.shortname()[: len(REVOLUTE)]], [joint_axis(joint)]
             limits = _limits(model, joint)
         ends = links[model.parents[j]], links[j]
         joint_placement = model.jointPlacements[j].homogeneous
@@ -303,6 +304,7 @@ def _limits(model, joint):
 
 
 def _say_closure(tree, kind, constraint, links):
+    """Say a closure of a ``kind`` (point, weld) by frames on two of the ``links`` of joints."""
     number = len(tree.options.get('closures', ())) + 1
     link_a, link_b = links[constraint.joint1_id], links[constraint.joint2_id]
     a = tree.point(f'loop{number}_a', link_a, constraint.joint1_placement.homogeneous)
@@ -311,7 +313,7 @@ def _say_closure(tree, kind, constraint, links):
 
 
 def _ratios(root, element):
-    """Return {joint: ratio} of a linear equality of joints, or of a motor on a fixed tendon."""
+    """Return {joint: ratio} of a linear equality of joints or a motor on a fixed tendon, or {}."""
     if element.get('joint2'):
         _, ratio, *higher = _polynomial(element)
         if any(higher):

@@ -113,11 +113,11 @@ class RobotModel:
 
     @cached_property
     def moved(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """Return of every joint the bodies that it moves, each with its place in their chain."""
+        """Return of every joint (body that it moves, its index among the body's ancestors)."""
         moved: list[list[tuple[int, int]]] = [[] for _ in self.joint_names]
         for body in range(len(self)):
-            for place_in_chain, joint in enumerate(self.ancestors(body)):
-                moved[joint].append((body, place_in_chain))
+            for index, joint in enumerate(self.ancestors(body)):
+                moved[joint].append((body, index))
         return tuple(map(tuple, moved))
 
     def subtree(self, joint: int) -> tuple[int, ...]:
