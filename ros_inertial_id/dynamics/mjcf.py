@@ -342,8 +342,11 @@ def _say_couplings(model, tree, root):
 
 def _say_tendon_motors(model, tree, root):
     """Say what couples motors on fixed tendons to joints; return the names of these motors."""
-    motors = []
+    actuators: dict[str, ElementTree.Element] = {}  # the first on each: its servos are one motor
     for element in root.iterfind('actuator/*[@tendon]'):
+        actuators.setdefault(element.get('tendon', ''), element)
+    motors = []
+    for element in actuators.values():
         ratios = _ratios(root, element)
         if ratios:
             motors.append(_motor_name(element, model.names))

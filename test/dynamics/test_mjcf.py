@@ -344,6 +344,13 @@ def test_motors_on_fixed_tendons_are_couplings_of_its_coefficients(tmp_path):
     np.testing.assert_allclose(rows[:, : len(pi), 0] @ pi, force, rtol=1e-9)
 
 
+def test_actuators_on_one_tendon_are_one_motor(tmp_path):
+    servos = WRIST.replace('</actuator>', '<velocity name="damper" tendon="sum"/></actuator>')
+    assert servos != WRIST
+    alone = mjcf_description(written(tmp_path, WRIST))
+    assert mjcf_description(written(tmp_path, servos)) == alone
+
+
 def test_floating_base_is_mounted_where_it_is(tmp_path, caplog):
     text = ARM.replace(
         '<geom type="mesh" mesh="base"/>', '<freejoint/>' + BODY.format('0 0 0', 1, '1 1 1')
