@@ -49,7 +49,7 @@ class _DescribedBody:
 
     @property
     def extent(self) -> float:
-        """Return the distance at which some of its mass is at least [m]."""
+        """Return the larger of radius of gyration and distance of its centre [m]."""
         return max(self.radius_of_gyration, self.centre)
 
     def breaks_triangle(self, factor: float) -> bool:

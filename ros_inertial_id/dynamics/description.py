@@ -1,8 +1,10 @@
 """Description: what a URDF must be before anybody reads it, by link and joint."""
 
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 import math
 import re
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
@@ -12,24 +14,95 @@ from ..errors import RobotModelError
 
 HEAVIEST = 1e9  # [kg, kg m, kg m^2]: no link of a robot is beyond
 INERTIA = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-MOVING = ('revolute', 'continuous', 'prismatic')
+LIMITS = ('lower', 'upper', 'effort', 'velocity', 'acceleration', 'deceleration', 'jerk')
 UNBOUNDED = re.compile(
-    r'\b(lower|upper|effort|velocity|acceleration|deceleration|jerk)'
+    rf'\b({"|".join(LIMITS)})'
     r"""(\s*=\s*["']\s*[-+]?)inf(?:inity)?(?=\s*["'])""",
     re.I,
 )  # noqa: Q001
 
 
-# What a link may say of its inertia: element, attribute, name in messages, lowest value.
-NUMBERS_OF_LINK = (
-    ('inertial/mass', 'value', 'mass', 0.0),
-    ('inertial/inertia', 'ixx', 'ixx', 0.0),
-    ('inertial/inertia', 'ixy', 'ixy', -HEAVIEST),
-    ('inertial/inertia', 'ixz', 'ixz', -HEAVIEST),
-    ('inertial/inertia', 'iyy', 'iyy', 0.0),
-    ('inertial/inertia', 'iyz', 'iyz', -HEAVIEST),
-    ('inertial/inertia', 'izz', 'izz', 0.0),
+class NumberKind(NamedTuple):
+    """
+    A kind of attribute that holds numbers.
+
+    expected : in words; counts : how many numbers there may be; lowest, highest : of each
+    shortest : least length of the vector that they are
+    """
+
+    expected: str
+    counts: Collection[int]
+    lowest: float = -HEAVIEST
+    highest: float = HEAVIEST
+    shortest: float = 0.0
+
+    def allows(self, numbers: Sequence[float]) -> bool:
+        """Return whether an attribute of this kind may hold the ``numbers``."""
+        if len(numbers) not in self.counts:
+            return False
+        if not all(self.lowest <= number <= self.highest for number in numbers):
+            return False
+        return not numbers or math.hypot(*numbers) >= self.shortest
+
+
+class _Rule(NamedTuple):
+    """Of an attribute of the elements at ``path`` in a link or joint: its words, its kind."""
+
+    path: str
+    name: str
+    words: str
+    kind: NumberKind
+
+    def check(self, part: ElementTree.Element) -> None:
+        """Raise RobotModelError where a link or joint ``part`` breaks the rule."""
+        for element in part.iterfind(f'{self.path}[@{self.name}]'):
+            text = element.get(self.name, '')
+            if not self.kind.allows(numbers_in(text)):
+                raise RobotModelError(
+                    f'{_named(part)}: {self.words}',
+                    expected=self.kind.expected,
+                    found=repr(text[:40]),
+                    do='correct the description',
+                )
+
+
+NOT_NEGATIVE = NumberKind(f'a number from 0 to {HEAVIEST:g}', (1,), lowest=0.0)
+SIGNED = NumberKind(f'a number from {-HEAVIEST:g} to {HEAVIEST:g}', (1,))
+NUMBER = NumberKind('a number', (1,), -math.inf, math.inf)
+VECTOR = NumberKind(f'3 numbers from {-HEAVIEST:g} to {HEAVIEST:g}', (0, 3))
+DIRECTION = NumberKind('3 numbers that are a direction', (0, 3), shortest=1e-6)
+QUATERNION = NumberKind('4 numbers that are a quaternion', (4,), shortest=1e-6)
+LINK_RULES = (
+    _Rule('inertial/mass', 'value', 'mass', NOT_NEGATIVE),
+    _Rule('inertial/inertia', 'ixx', 'ixx', NOT_NEGATIVE),
+    _Rule('inertial/inertia', 'ixy', 'ixy', SIGNED),
+    _Rule('inertial/inertia', 'ixz', 'ixz', SIGNED),
+    _Rule('inertial/inertia', 'iyy', 'iyy', NOT_NEGATIVE),
+    _Rule('inertial/inertia', 'iyz', 'iyz', SIGNED),
+    _Rule('inertial/inertia', 'izz', 'izz', NOT_NEGATIVE),
+    _Rule('inertial/origin', 'xyz', 'origin of its inertial xyz', VECTOR),
+    _Rule('inertial/origin', 'rpy', 'origin of its inertial rpy', VECTOR),
 )
+JOINT_RULES = (
+    _Rule('origin', 'xyz', 'origin xyz', VECTOR),
+    _Rule('origin', 'rpy', 'origin rpy', VECTOR),
+)
+# Of joints that move: what others say of axis and limits is not read.
+MOVING_JOINT_RULES = (
+    _Rule('axis', 'xyz', 'axis', DIRECTION),
+    *(_Rule('limit', name, f'limit {name}', NUMBER) for name in LIMITS),
+)
+RULES = {
+    'link': LINK_RULES,
+    'joint': JOINT_RULES,
+    'joint[@type="revolute"]': MOVING_JOINT_RULES,
+    'joint[@type="continuous"]': MOVING_JOINT_RULES,
+    'joint[@type="prismatic"]': MOVING_JOINT_RULES,
+}
+QUATERNION_RULES = {
+    'link': _Rule('inertial/origin', 'quat_xyzw', 'origin of its inertial quat_xyzw', QUATERNION),
+    'joint': _Rule('origin', 'quat_xyzw', 'origin quat_xyzw', QUATERNION),
+}
 # How the loop that a joint closes is said in words, by its type; point: of all others.
 CLOSURES = {'fixed': 'weld', 'revolute': 'axis', 'continuous': 'axis'}
 
@@ -81,110 +154,54 @@ def check_description(urdf: str) -> None:
         robot = parsed_xml(urdf)
     except ElementTree.ParseError as error:
         raise RobotModelError('the URDF cannot be read', expected='XML', found=error) from None
-    links, joints = robot.findall('link'), robot.findall('joint')
-    quaternions = has_quaternions(robot.get('version'))
-    for link in links:
-        where = f'link {link.get("name")!r} of the URDF'
-        _check_link(link, where)
-        _check_origins(link, 'inertial/origin', f'{where}: origin of its inertial', quaternions)
-    for joint in joints:
-        where = f'joint {joint.get("name")!r} of the URDF'
-        _check_joint(joint, where)
-        _check_origins(joint, 'origin', f'{where}: origin', quaternions)
-    _check_tree([link.get('name', '') for link in links], joints)
+    for selector, rules in RULES.items():
+        for part in robot.iterfind(selector):
+            for rule in rules:
+                rule.check(part)
+    if has_quaternions(robot.get('version')):
+        _check_quaternions(robot)
+    links = [link.get('name', '') for link in robot.findall('link')]
+    _check_tree(links, robot.findall('joint'))
 
 
-def _check_link(link: ElementTree.Element, where: str) -> None:
-    for path, name, quantity, lowest in NUMBERS_OF_LINK:
-        for element in link.iterfind(path):
-            _check_number(element.get(name), f'{where}: {quantity}', lowest, HEAVIEST)
+def _named(part: ElementTree.Element) -> str:
+    return f'{part.tag} {part.get("name")!r} of the URDF'
 
 
-def _check_origins(element: ElementTree.Element, path: str, where: str, quaternions: bool) -> None:
-    for origin in element.iterfind(path):
-        _numbers(origin.get('xyz', ''), f'{where} xyz')
-        _numbers(origin.get('rpy', ''), f'{where} rpy')
-        if quaternions and 'quat_xyzw' in origin.attrib:
-            _check_quaternion(origin, where)
-
-
-def _check_quaternion(origin: ElementTree.Element, where: str) -> None:
-    if 'rpy' in origin.attrib:
-        raise RobotModelError(
-            f'{where} is given by rpy and by quat_xyzw', do='take one of them out'
-        )
-    text = origin.get('quat_xyzw', '')
-    if _is_zero(_numbers(text, f'{where} quat_xyzw', 4)):
-        raise RobotModelError(f'{where} quat_xyzw', expected='a quaternion', found=repr(text))
-
-
-def _check_joint(joint: ElementTree.Element, where: str) -> None:
-    if joint.get('type') not in MOVING:
-        return
-    for element in joint.iterfind('axis[@xyz]'):
-        axis = _numbers(element.get('xyz', ''), f'{where}: axis')
-        if axis and _is_zero(axis):
-            raise RobotModelError(
-                f'{where}: axis',
-                expected='a direction',
-                found=element.get('xyz'),
-                do='correct its <axis>',
-            )
-    for limit in joint.iterfind('limit'):
-        for name, text in limit.attrib.items():
-            _check_number(text, f'{where}: limit {name}', -math.inf, math.inf)
-
-
-def _is_zero(vector: list[float]) -> bool:
-    return math.hypot(*vector) < 1e-6
-
-
-def _check_number(text: str | None, where: str, lowest: float, highest: float) -> None:
-    """Raise RobotModelError where a ``text`` is no number in a range; None: not given."""
-    if text is None:
-        return
+def numbers_in(text: str) -> list[float]:
+    """Return the numbers in a ``text``, [nan] where one of its words is none."""
     try:
-        value = float(text)
+        return [float(word) for word in text.split()]
     except ValueError:
-        value = math.nan
-    if not lowest <= value <= highest:
-        raise RobotModelError(
-            where,
-            expected=f'a number from {lowest:g} to {highest:g}',
-            found=repr(text[:40]),
-            do='correct the description',
-        )
+        return [math.nan]
 
 
-def _numbers(text: str, where: str, count: int = 3) -> list[float]:
-    """Return so many numbers in ``text``, [] without any."""
-    words = text.split()
-    if len(words) not in (0, count):
-        raise RobotModelError(where, expected=f'{count} numbers', found=repr(text[:40]))
-    for word in words:
-        _check_number(word, where, -HEAVIEST, HEAVIEST)
-    return [float(word) for word in words]
+def _check_quaternions(robot: ElementTree.Element) -> None:
+    for tag, rule in QUATERNION_RULES.items():
+        for part in robot.iterfind(tag):
+            if part.find(f'{rule.path}[@rpy][@quat_xyzw]') is not None:
+                raise RobotModelError(
+                    f'{_named(part)}: an origin is given by rpy and by quat_xyzw',
+                    do='take one of them out',
+                )
+            rule.check(part)
 
 
 def _check_tree(links: list[str], joints: list[ElementTree.Element]) -> None:
     """Raise RobotModelError where joints do not make one tree of the links."""
     parents: dict[str, str] = {}
     for joint in joints:
-        where = f'joint {joint.get("name")!r} of the URDF'
-        ends = parent, child = (
-            attribute(joint, 'parent', 'link'),
-            attribute(joint, 'child', 'link'),
-        )
-        missing = [link for link in ends if link not in links]
+        parent, child = attribute(joint, 'parent', 'link'), attribute(joint, 'child', 'link')
+        missing = [link for link in (parent, child) if link not in links]
         if missing:
             raise RobotModelError(
-                f'{where} names a link that is not there',
+                f'{_named(joint)} names a link that is not there',
                 found=repr(missing[0]),
                 exists=links[:20],
             )
         if child in parents:
             raise RobotModelError(
-                f'{where} carries a link that another joint carries already',
+                f'{_named(joint)} carries a link that another joint carries already',
                 expected='a tree: one joint per link',
                 found=f'{child!r} is carried by {parents[child]!r} and by {parent!r}',
                 do=_opened(joint, child),

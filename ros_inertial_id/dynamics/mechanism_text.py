@@ -13,7 +13,7 @@ A closure may name points by a body and three coordinates [m] in its frame; all 
 options of closed_loop.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -38,50 +38,45 @@ NUMBERS = {
 
 def mechanism_description(text: str) -> str:
     """Return the URDF text, with options of closed_loop, of a mechanism in YAML; ConfigError."""
-    data = yaml_content(text, 'the mechanism')
-    bodies = _bodies(data)
-    tree = TreeDescription(str(data['mechanism']), BASE)
+    what, expected = 'the mechanism', 'bodies: {NAME: {joint: ..., at: ...}}'
+    data = _of_kind(dict, yaml_content(text, what), what, expected)
+    bodies = _of_kind(dict, data.get('bodies'), what, expected)
+    tree = TreeDescription(str(data.get('mechanism')), BASE)
     links = [BASE]
     for name, content in bodies.items():
         _Body(str(name), content).add_to(tree, links)
         links.append(str(name))
     options = {key: lines for key, lines in data.items() if key not in ('mechanism', 'bodies')}
-    for key, lines in options.items():
-        if not isinstance(lines, list):
-            raise ConfigError(f'{key} of the mechanism', expected='a list', found=repr(lines))
-        if key == 'closures':
+    for option, lines in options.items():
+        _of_kind(list, lines, f'{option} of the mechanism', 'a list')
+        if option == 'closures':
             lines = [_closure(tree, str(line), k, links) for k, line in enumerate(lines, 1)]
-        tree.say(key, *lines)
+        tree.say(option, *lines)
     return tree.urdf()
 
 
-def _bodies(data: Any) -> dict[Any, Mapping[str, Any]]:
-    """Return {name: content} of the bodies in the ``data`` of a text; ConfigError."""
-    bodies = None
-    if isinstance(data, dict):
-        bodies = data.get('bodies')
-    if isinstance(bodies, dict) and all(isinstance(body, dict) for body in bodies.values()):
-        return bodies
-    raise ConfigError(
-        'the mechanism',
-        expected='bodies: {NAME: {joint: ..., at: ...}}',
-        found=repr(bodies)[:60],
-    )
+def _of_kind(kind: type, value: Any, what: str, expected: str) -> Any:
+    """Return a ``value`` that must be of a ``kind``; ConfigError."""
+    if not isinstance(value, kind):
+        raise ConfigError(what, expected=expected, found=repr(value)[:60])
+    return value
+
+
+def _one_of(names: Sequence[str], value: str, what: str) -> str:
+    """Return a ``value`` that must be one of ``names``; ConfigError."""
+    if value not in names:
+        raise ConfigError(what, found=repr(value), exists=names, do=nearest(value, names))
+    return value
 
 
 class _Body:
     """One body of the text; its methods read one key each, or raise ConfigError."""
 
-    def __init__(self, name: str, content: Mapping[str, Any]) -> None:
-        self._name, self._content = name, content
-        unknown = [key for key in content if key not in KEYS]
-        if unknown:
-            raise ConfigError(
-                f'body {name} has an unknown key',
-                found=unknown[0],
-                exists=KEYS,
-                do=nearest(unknown[0], KEYS),
-            )
+    def __init__(self, name: str, content: Any) -> None:
+        self._name = name
+        self._content = _of_kind(dict, content, f'body {name}', '{joint: ..., at: ...}')
+        for key in content:
+            _one_of(KEYS, key, f'body {name} has an unknown key')
 
     def add_to(self, tree: TreeDescription, links: Sequence[str]) -> None:
         """Add the body and the joint that carries it to a ``tree``; ``links`` are there so far."""
@@ -100,39 +95,24 @@ class _Body:
 
     def _joint(self) -> tuple[str, str]:
         """Return the kind of its joint, of KINDS, and its name, by default that of the body."""
-        kind, *names = str(self._content.get('joint', 'fixed')).split() or ['']
-        if kind not in KINDS or len(names) > 1:
-            raise ConfigError(
-                f'joint of body {self._name}',
-                found=repr(self._content.get('joint')),
-                exists=[f'{k} [NAME]' for k in KINDS],
-                do=nearest(kind, KINDS),
-            )
-        if not names:
-            return kind, self._name
-        return kind, names[0]
+        what, words = f'joint of body {self._name}', str(self._content.get('joint', 'fixed'))
+        if len(words.split()) not in (1, 2):
+            raise ConfigError(what, expected='KIND or KIND NAME', found=repr(words))
+        kind, name = [*words.split(), self._name][:2]
+        return _one_of(KINDS, kind, what), name
 
     def _parent(self, links: Sequence[str]) -> str:
         parent = str(self._content.get('parent', BASE))
-        if parent not in links:
-            raise ConfigError(
-                f'body {self._name} is on no body before it', found=parent, exists=links
-            )
-        return parent
+        return _one_of(links, parent, f'body {self._name} is on no body before it')
 
     def _axes(self, kind: str) -> list[np.ndarray]:
         """Return unit vectors (3,), as many as a joint of a ``kind`` has, or none."""
-        axes, count = self._content.get('axes', []), SEVERAL.get(kind, 1)
-        if not isinstance(axes, list) or len(axes) not in (0, count):
-            raise ConfigError(
-                f'axes of body {self._name}',
-                found=repr(axes),
-                expected=f'a list of {count} of a joint {kind}, or none',
-            )
-        vectors = [_vector(axis, f'axis of body {self._name}') for axis in axes]
-        if not all(vector.any() for vector in vectors):
-            raise ConfigError(f'axis of body {self._name}', expected='a direction', found='0 0 0')
-        return [vector / np.linalg.norm(vector) for vector in vectors]
+        what, count = f'axes of body {self._name}', SEVERAL.get(kind, 1)
+        expected = f'a list of {count} of a joint {kind}, or none'
+        axes = _of_kind(list, self._content.get('axes', []), what, expected)
+        if len(axes) not in (0, count):
+            raise ConfigError(what, found=repr(axes), expected=expected)
+        return [_unit_vector(axis, f'axis of body {self._name}') for axis in axes]
 
     def _inertial(self) -> tuple[float, np.ndarray, np.ndarray] | None:
         """Return mass, centre (3,), tensor (3, 3) about the centre; None of a massless point."""
@@ -180,6 +160,14 @@ def _vector(value: Any, what: str, counts: Sequence[int] = (3,)) -> np.ndarray:
         expected = ' or '.join(map(str, counts))
         raise ConfigError(what, expected=f'{expected} numbers', found=repr(value))
     return numbers
+
+
+def _unit_vector(value: Any, what: str) -> np.ndarray:
+    vector = _vector(value, what)
+    length = np.linalg.norm(vector)
+    if not length:
+        raise ConfigError(what, expected='a direction', found=repr(value))
+    return np.asarray(vector / length)
 
 
 def _words(value: Any) -> Any:

@@ -20,8 +20,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pinocchio as pin
 
+from .description import attribute, NumberKind, numbers_in, SIGNED
 from .friction import JOINT_TERMS, law_of, LAWS
-from .robot_model import joint_axis, joint_limits, load_robot_model
+from .robot_model import joint_axis, joint_limits, load_robot_model, PRISMATIC, REVOLUTE
 from .tree_description import TreeDescription
 from ..errors import RobotModelError
 
@@ -39,6 +40,23 @@ MISREAD = (
     ('.//*[@balanceinertia]', 'balanceinertia', 'correct the inertias'),
     ('.//default/joint[@pos]', 'pos in a default', 'give it in each joint'),
     ('.//default/site[@pos]', 'pos in a default', 'give it in each site'),
+    (
+        'worldbody//body/joint[2]',
+        'a second joint of one body',
+        'give each a body of its own, one on the other',
+    ),
+)
+# What names a joint: where it stands, its attribute.
+NAMES_OF_JOINTS = (
+    ('equality/joint', 'joint1'),
+    ('equality/joint', 'joint2'),
+    ('tendon/fixed/joint', 'joint'),
+    ('actuator/*', 'joint'),
+)
+# Numbers of what couples joints.
+NUMBERS = (
+    ('equality/joint', 'polycoef', NumberKind('at most 5 numbers', range(6))),
+    ('tendon/fixed/joint', 'coef', SIGNED),
 )
 BY_CLASS = {'mass', 'pos', 'quat', 'euler', 'xyaxes', 'zaxis'}  # of shapes, not read in a default
 LEFT_OUT = {
@@ -48,7 +66,7 @@ LEFT_OUT = {
     'tendon/*[@stiffness]': 'springs: between A B LENGTH',
     './/joint[@stiffness]': 'springs: joint J REST',
 }  # elements, and options that say the same
-SINGLE_JOINTS = {'JointModelR': 'hinge', 'JointModelP': 'slide'}  # as pinocchio's names begin
+SINGLE_JOINTS = {REVOLUTE: 'hinge', PRISMATIC: 'slide'}
 REFERENCE = 'qpos0'  # pinocchio's name of the configuration in which joints are drawn
 _logger = logging.getLogger(__name__)
 
@@ -105,6 +123,8 @@ class _MjcfText:
         self._name_all()
         self._refuse_misread()
         self._refuse_bodies()
+        self._refuse_unknown_joints()
+        self._refuse_words()
         self._mount()
         self._put_bodies_on_base()
         self._warn_of_left_out()
@@ -144,15 +164,31 @@ class _MjcfText:
                     do=f'{do}, or give a URDF',
                 )
 
+    def _refuse_unknown_joints(self):
+        joints = [*self._world.iter('joint'), *self._world.iter('freejoint')]
+        names = [joint.get('name') for joint in joints]
+        for where, name in NAMES_OF_JOINTS:
+            for element in self.root.iterfind(f'{where}[@{name}]'):
+                if element.get(name) not in names:
+                    raise RobotModelError(
+                        f'{self.path} names a joint that is not there',
+                        found=_words(element),
+                        exists=names,
+                    )
+
+    def _refuse_words(self):
+        """Raise RobotModelError for words where NUMBERS are expected."""
+        for where, name, kind in NUMBERS:
+            for element in self.root.iterfind(where):
+                if not kind.allows(_numbers(element, name)):
+                    raise RobotModelError(
+                        f'{name} in {self.path}',
+                        expected=kind.expected,
+                        found=_words(element),
+                    )
+
     def _refuse_bodies(self):
         for body in self.root.iterfind('worldbody//body[joint]'):
-            joints = [joint.get('name') for joint in body.findall('joint')]
-            if len(joints) > 1:
-                raise RobotModelError(
-                    f'body {body.get("name")} in {self.path} has several joints',
-                    found=joints,
-                    do='give each a body of its own, one on the other',
-                )
             for part in body.iter('body'):
                 if self._is_weighed_by_shapes(part):
                     self._refuse_shapes(part)
@@ -223,6 +259,11 @@ class _MjcfText:
                     )
 
 
+def _numbers(element, name):
+    """Return the numbers in attribute ``name`` of an element, none where it does not have it."""
+    return numbers_in(element.get(name, ''))
+
+
 def _words(element):
     """Return an element as it stands in its file, without what is in it."""
     return f'<{" ".join([element.tag, *(f"{k}={v!r}" for k, v in element.items())])}>'
@@ -237,7 +278,7 @@ def _add_bodies(model, tree):
         tree.link(links[j], (inertia.mass, inertia.lever, inertia.inertia))
         kind, axes, limits = 'ball', [], {}
         if joint.nv == 1:
-            kind, axes = SINGLE_JOINTS[joint.shortname()[:11]], [joint_axis(joint)]
+            kind, axes = SINGLE_JOINTS[joint.shortname()[: len(REVOLUTE)]], [joint_axis(joint)]
             limits = _limits(model, joint)
         ends = links[model.parents[j]], links[j]
         joint_placement = model.jointPlacements[j].homogeneous
@@ -263,6 +304,7 @@ def _limits(model, joint):
 
 
 def _say_closure(tree, kind, constraint, links):
+    """Say a closure of a ``kind`` (point, weld) by frames on two of the ``links`` of joints."""
     number = len(tree.options.get('closures', ())) + 1
     link_a, link_b = links[constraint.joint1_id], links[constraint.joint2_id]
     a = tree.point(f'loop{number}_a', link_a, constraint.joint1_placement.homogeneous)
@@ -271,19 +313,19 @@ def _say_closure(tree, kind, constraint, links):
 
 
 def _ratios(root, element):
-    """Return {joint: ratio} of a linear equality of joints, or of a motor on a fixed tendon."""
+    """Return {joint: ratio} of a linear equality of joints or a motor on a fixed tendon, or {}."""
     if element.get('joint2'):
         _, ratio, *higher = _polynomial(element)
         if any(higher):
             return {}
         return {element.get('joint2'): ratio}
     pulled = root.iterfind(f'tendon/fixed[@name="{element.get("tendon")}"]/*')
-    return {joint.get('joint'): float(joint.get('coef')) for joint in pulled}
+    return {joint.get('joint'): _numbers(joint, 'coef')[0] for joint in pulled}
 
 
 def _polynomial(element):
     """Return the coefficients (5,) of an equality of two joints, about their references."""
-    given = [float(x) for x in element.get('polycoef', '').split()]
+    given = _numbers(element, 'polycoef')
     return given + [0.0, 1.0, 0.0, 0.0, 0.0][len(given) :]
 
 
@@ -300,8 +342,11 @@ def _say_couplings(model, tree, root):
 
 def _say_tendon_motors(model, tree, root):
     """Say what couples motors on fixed tendons to joints; return the names of these motors."""
-    motors = []
+    actuators: dict[str, ElementTree.Element] = {}  # the first on each: its servos are one motor
     for element in root.iterfind('actuator/*[@tendon]'):
+        actuators.setdefault(element.get('tendon', ''), element)
+    motors = []
+    for element in actuators.values():
         ratios = _ratios(root, element)
         if ratios:
             motors.append(_motor_name(element, model.names))
@@ -325,15 +370,17 @@ def _say_coupling(tree, name, ratios, offset):
 
 def _say_friction(model, tree):
     """Say the friction of hinges and slides, its values as priors."""
-    laws = {law_of(name): getattr(model, name) for name in JOINT_TERMS}
     numbers = {name: k for k, name in enumerate(load_robot_model(tree.urdf()).joint_names, 1)}
     for name, joint in _single_joints(model):
-        values = {law: float(terms[joint.idx_v]) for law, terms in laws.items()}
-        positive = {law: value for law, value in values.items() if value > 0.0}
-        if positive:
-            tree.say('friction', ' '.join([name, *positive]))
-        for law, value in positive.items():
-            tree.say('given', f'{LAWS[law].symbol}{numbers[name]} {value:.15g} {value:.15g}')
+        laws = []
+        for term in JOINT_TERMS:
+            law, value = law_of(term), float(getattr(model, term)[joint.idx_v])
+            if value > 0.0:
+                laws.append(law)
+                symbol = f'{LAWS[law].symbol}{numbers[name]}'
+                tree.say('given', f'{symbol} {value:.15g} {value:.15g}')
+        if laws:
+            tree.say('friction', ' '.join([name, *laws]))
 
 
 def _single_joints(model):
@@ -351,9 +398,7 @@ def _references(model):
 
 def _say_start(model, tree, root):
     """Say where hinges and slides are at the first keyframe, or the reference without one."""
-    keyframes = [key.get('name') for key in root.iterfind('keyframe/key[@qpos]')]
-    first, *_ = (*keyframes, REFERENCE)
-    q = model.referenceConfigurations[first]
+    q = model.referenceConfigurations[attribute(root, 'keyframe/key[@qpos]', 'name') or REFERENCE]
     for name, joint in _single_joints(model):
         if joint.nq == 1 and q[joint.idx_q]:
             tree.say('start', f'{name} {q[joint.idx_q]:.6g}')

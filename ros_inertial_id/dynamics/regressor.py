@@ -42,11 +42,11 @@ def in_blocks(count: int) -> Iterator[slice]:
 # gets them again, which costs more than computing rows.  Once it has seen a larger block freed it
 # keeps all below that size, but not where MALLOC_TRIM_THRESHOLD_ is set, as in workers of Dask:
 # so it is set here (mallopt(3)).  Other allocators do not mind.
-KEPT = 16 << 20  # bytes
+REUSED_BLOCK = 16 << 20  # bytes
 with suppress(OSError, AttributeError):
     _libc = ctypes.CDLL(None)
-    _libc.mallopt(-3, KEPT)  # M_MMAP_THRESHOLD
-    _libc.mallopt(-1, 2 * KEPT)  # M_TRIM_THRESHOLD
+    _libc.mallopt(-3, REUSED_BLOCK)  # M_MMAP_THRESHOLD
+    _libc.mallopt(-1, 2 * REUSED_BLOCK)  # M_TRIM_THRESHOLD
 
 
 @dataclass(frozen=True)

@@ -113,11 +113,11 @@ class RobotModel:
 
     @cached_property
     def moved(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """Return of every joint the bodies that it moves, each with its place in their chain."""
+        """Return of every joint (body that it moves, its index among the body's ancestors)."""
         moved: list[list[tuple[int, int]]] = [[] for _ in self.joint_names]
         for body in range(len(self)):
-            for place_in_chain, joint in enumerate(self.ancestors(body)):
-                moved[joint].append((body, place_in_chain))
+            for index, joint in enumerate(self.ancestors(body)):
+                moved[joint].append((body, index))
         return tuple(map(tuple, moved))
 
     def subtree(self, joint: int) -> tuple[int, ...]:
@@ -181,8 +181,8 @@ def named_joints(urdf: str, options: Any) -> tuple[tuple[str, ...], dict[str, fl
     Return the names of joints that move, none for all, and {joint: position} of locked ones.
 
     urdf : text; options : RobotOptions, whose patterns stand for the joints of the URDF that they
-        name, in its order; one of locked_joints spares what is named otherwise.  Positions come
-        one for each entry of locked_joints, or one for each joint.
+        match, in its order; a pattern of locked_joints leaves out joints that joints: or another
+        entry names.  Positions come one for each entry of locked_joints, or one for each joint.
     ConfigError where they do not.
     """
     moving = tuple(_parse(urdf).names[1:])

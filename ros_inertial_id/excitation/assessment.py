@@ -39,8 +39,8 @@ class Use:
 
     joints : {position, velocity, acceleration, effort: (n,)}, jerk and effort_rate where limited
     tool_outside : how far the end effector leaves box and sphere [m], -inf without them
-    gap : least by which shapes keep more than their margins [m], at most CLEARANCE; inf without
-    closest : the two that do; none where all are farther apart
+    gap : least distance of shapes beyond their margins [m], at most CLEARANCE; inf without
+    closest : the two that have it; none where all are farther apart
     """
 
     joints: dict[str, np.ndarray]

@@ -235,7 +235,7 @@ class _Search:
         """Keep a ``candidate`` that is better than the best and passes the last check."""
         self.last = candidate
         self.limits_cpu += candidate.limits_cpu
-        if candidate.value >= self._best_value(np.inf):
+        if not candidate.value < self._best_value(np.inf):  # nor where it is not a number
             return
         began = time.process_time()
         checked = assess(self.problem, candidate.x)

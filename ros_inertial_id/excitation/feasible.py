@@ -138,6 +138,8 @@ def _allowed(problem, fine, x):
         a, tau, problem.period / fine.samples
     )
     efforts = [use[kind] for kind in ('effort', 'effort_rate') if kind in use]
-    if np.max(efforts) > 1.0 - PLACE_RESERVE or tool_outside(fine, tree).max() > -PLACE_RESERVE:
+    efforts_allowed = np.max(efforts) <= 1.0 - PLACE_RESERVE
+    tool_inside = tool_outside(fine, tree).max() <= -PLACE_RESERVE
+    if not (efforts_allowed and tool_inside):
         return False
     return bool(least_gap(problem, q.T, PLACE_RESERVE) >= PLACE_RESERVE)

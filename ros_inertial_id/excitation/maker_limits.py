@@ -11,16 +11,16 @@ Research 3):
 
 from collections.abc import Sequence
 import re
-import xml.etree.ElementTree as ET
 
 import numpy as np
 
 from .published_limits import ROBOTS
+from ..dynamics.description import parsed_xml
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 
 NONE = 'none'  # instead of a robot's name: what the maker publishes is not looked at
-ARRAYS = (
+KINDS_OF_LIMITS = (
     'lower',
     'upper',
     'velocity',
@@ -42,7 +42,7 @@ def maker_limits(
     """
     Return the published limits {kind: (n,)} of the joints of a robot, and what to say of them.
 
-    The kinds of ARRAYS, in the units of published_limits.py; inf where nothing is published, empty
+    KINDS_OF_LIMITS, in the units of published_limits.py; inf where nothing is published, empty
     where the robot is not known.  offset and gain are of the velocity that depends on the
     position, low_end and high_end [rad] are the ends that it is counted from.
     name : whose limits hold, a key of ROBOTS or NONE; '': found by the names
@@ -51,12 +51,12 @@ def maker_limits(
     if name == NONE:
         return {}, ()
     if name:
-        return _of(name, _joints_by_name(name, robot))
-    words = _words(robot)
+        return _published_limits(name, _joints_by_name(name, robot))
+    names = _names_in_urdf(robot)
     alike = _robots_with(robot.joint_names)
     for key, joints in alike.items():
-        if re.search(ROBOTS[key]['mark'], words):
-            return _of(key, joints)
+        if re.search(ROBOTS[key]['mark'], names):
+            return _published_limits(key, joints)
     families = sorted({ROBOTS[key]['family'] for key in alike if 'family' in ROBOTS[key]})
     return {}, tuple(
         f'the joints are those of a {family}, but neither robot nor meshes say of '
@@ -103,18 +103,18 @@ def _joints(key: str, joint_names: Sequence[str]) -> list[int] | None:
     return indices
 
 
-def _words(robot):
+def _names_in_urdf(robot):
     """Return the names of robot and meshes, one a line."""
-    meshes = [mesh.get('filename', '') for mesh in ET.fromstring(robot.urdf).iter('mesh')]
+    meshes = [mesh.get('filename', '') for mesh in parsed_xml(robot.urdf).iter('mesh')]
     return '\n'.join((robot.name, *meshes))
 
 
-def _of(key, joints):
+def _published_limits(key, joints):
     """Return the limits of ``joints``, indices into those of the robot ``key``, and words."""
     published = ROBOTS[key]
     count = len(published['joints'])
     arrays = {}
-    for kind in ARRAYS:
+    for kind in KINDS_OF_LIMITS:
         values = np.asarray(published.get(kind, NOT_PUBLISHED.get(kind, np.inf)), dtype=float)
         arrays[kind] = np.broadcast_to(values, count)[joints]
     return arrays, (f'limits of {published["name"]}: {published["source"]}',)

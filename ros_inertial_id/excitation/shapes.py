@@ -16,7 +16,7 @@ import coal
 import numpy as np
 import pinocchio as pin
 
-from ..dynamics.description import parsable
+from ..dynamics.description import parsable, parsed_xml
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
 
@@ -39,7 +39,7 @@ def link_geometry(
     folders : where meshes are sought besides the packages that are installed
     Raises MotionError when a mesh that was found cannot be read.
     """
-    root, notices = ET.fromstring(parsable(robot.urdf)), []
+    root, notices = parsed_xml(parsable(robot.urdf)), []
     if root.find('link/collision/geometry') is None:
         if root.find('link/visual/geometry') is None:
             return None

@@ -101,6 +101,10 @@ def test_hexapod_in_yaml_is_the_one_drawn_joint_by_joint():
         ('mechanism: m\nbodies:\n  a: {joint: hinge, axes: [0 0 0]}', 'a direction'),
         ('mechanism: m\nbodies:\n  a: {joint: hinge}\nclosures: point a b', 'a list'),
         ('mechanism: m\nbodies: 3', 'bodies:'),
+        ('mechanism: m\nbodies:\n  a:', 'body a; expected .joint'),
+        ('mechanism: m\nbodies:\n  a: {joint: hinge a b}', 'KIND NAME'),
+        ('mechanism: m\nbodies:\n  a: {joint: ""}', 'KIND NAME'),
+        ('- mechanism', 'the mechanism; expected bodies'),
     ],
 )
 def test_what_cannot_be_read_is_said(text, words):

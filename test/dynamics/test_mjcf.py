@@ -228,7 +228,7 @@ def test_other_equalities_are_closures(tmp_path, line, words):
         (
             '<joint name="rocker"',
             '<joint name="slip" type="slide"/><joint name="rocker"',
-            'several joints.*slip.*a body of its own',
+            'a second joint of one body.*rocker.*a body of its own',
         ),
         ('<joint name="rocker" axis="0 1 0"/>', '<freejoint/>', 'free joint.*rocker.*joint: free'),
         (
@@ -243,6 +243,18 @@ def test_other_equalities_are_closures(tmp_path, line, words):
         ),
         ('<worldbody>', '<default><joint pos="0 0 1"/></default><worldbody>', 'pos in a default'),
         ('body2="rocker"', 'body2="rockr"', 'pinocchio cannot read.*rockr'),
+        ('<motor joint="crank"/>', '<motor joint="cranc"/>', 'not there; found.*cranc.*crank'),
+        ('<equality>', '<equality><joint joint1="rockr" joint2="crank"/>', 'not there.*rockr'),
+        (
+            '<equality>',
+            '<equality><joint joint1="rocker" joint2="crank" polycoef="0 -l"/>',
+            'polycoef.*at most 5 numbers.*-l',
+        ),
+        (
+            '<equality>',
+            '<tendon><fixed name="t"><joint joint="crank"/></fixed></tendon><equality>',
+            'coef.*expected a number.*crank',
+        ),
         ('</worldbody>', '', 'cannot be read.*XML'),
         ('worldbody', 'world', 'has no bodies'),
     ],
@@ -330,6 +342,13 @@ def test_motors_on_fixed_tendons_are_couplings_of_its_coefficients(tmp_path):
     rows = projected_rows(mechanism, state)
     pi = [p.nominal for p in METHODS[method].parameters(mechanism, options)]
     np.testing.assert_allclose(rows[:, : len(pi), 0] @ pi, force, rtol=1e-9)
+
+
+def test_actuators_on_one_tendon_are_one_motor(tmp_path):
+    servos = WRIST.replace('</actuator>', '<velocity name="damper" tendon="sum"/></actuator>')
+    assert servos != WRIST
+    alone = mjcf_description(written(tmp_path, WRIST))
+    assert mjcf_description(written(tmp_path, servos)) == alone
 
 
 def test_floating_base_is_mounted_where_it_is(tmp_path, caplog):

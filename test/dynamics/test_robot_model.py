@@ -161,7 +161,7 @@ effort="inf" velocity="+Infinity"/></joint></robot>'
     [
         ('rpy="0 0 0" quat_xyzw="0 0 0 1"', '0 0 1', '-1', 'by rpy and by quat_xyzw'),
         ('quat_xyzw="0 0 1"', '0 0 1', '-1', 'expected 4 numbers'),
-        ('quat_xyzw="0 0 0 0"', '0 0 1', '-1', 'expected a quaternion'),
+        ('quat_xyzw="0 0 0 0"', '0 0 1', '-1', 'a quaternion'),
         ('', '100', '-1', 'axis; expected 3 numbers'),
         ('', '0 0 1', 'nan', 'limit lower'),
     ],

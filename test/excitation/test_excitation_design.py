@@ -17,6 +17,7 @@ import yaml
 from ros_inertial_id.dynamics.mechanism_text import mechanism_description
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError, InertialIdError, MotionError
+from ros_inertial_id.excitation import design as design_module
 from ros_inertial_id.excitation import problem as problem_module
 from ros_inertial_id.excitation import search as search_module
 from ros_inertial_id.excitation.design import design, DesignOptions, load_design, SEARCH_SAMPLES
@@ -24,7 +25,7 @@ from ros_inertial_id.excitation.fourier import random_motion
 from ros_inertial_id.excitation.limits import find_limits
 from ros_inertial_id.excitation.motion_files import read_motion
 from ros_inertial_id.excitation.problem import motion_problem
-from ros_inertial_id.excitation.search import restart, search
+from ros_inertial_id.excitation.search import Candidate, restart, search
 from ros_inertial_id.report.design_files import write_design
 
 URDF = pathlib.Path(__file__).parents[2] / 'urdf'
@@ -489,6 +490,12 @@ def test_a_slow_computer_goes_on_until_it_has_a_motion():
     longer = list(restart(problem, SEARCH_SAMPLES, 0, 0, (np.inf, 0.0)))
     assert [c.value for c in cut] == [np.inf]
     assert np.isfinite([c.value for c in longer]).all()
+
+
+def test_criterion_that_is_not_a_number_is_no_motion():
+    running = design_module._Search(arm3(), SMALL, None)
+    running._look_at(Candidate(np.nan, 0, np.zeros(3)))
+    assert running.best is None and not running.found
 
 
 def test_unknown_acceleration_limits_are_gentle_and_said():
