@@ -125,11 +125,14 @@ def status(options: Any, word: str) -> int:
 
 
 def numbers_in(words: str) -> list[float]:
-    """Return the numbers that ``words`` are, with blanks or commas between; [] for other words."""
+    """Return the finite numbers that ``words`` are, blanks or commas between, [] of others."""
     try:
-        return [float(word) for word in words.replace(',', ' ').split()]
+        numbers = np.array(words.replace(',', ' ').split(), dtype=float)
     except ValueError:
         return []
+    if not np.isfinite(numbers).all():
+        return []
+    return numbers.tolist()
 
 
 def known_load(words: str, or_else: str = '') -> np.ndarray:

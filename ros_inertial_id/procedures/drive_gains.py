@@ -139,6 +139,10 @@ def _check_given(problem: GainProblem, given: Mapping[str, float]) -> None:
             found=strange,
             exists=tuple(problem.joints),
         )
+    if not np.all(np.isfinite(list(given.values()))) or 0.0 in given.values():
+        raise EstimationError(
+            'known gains', found=dict(given), expected='torque per unit of effort, not zero'
+        )
     if not given and not problem.has_load:
         raise EstimationError(
             'gains cannot be known without a known load, one known gain or described masses',
