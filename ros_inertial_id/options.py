@@ -171,10 +171,8 @@ class Setting:
     def schema(self) -> dict[str, Any]:
         """Return the JSON schema of the option."""
         out: dict[str, Any] = {'type': _SCHEMA[self.kind]}
-        if self.at_least is not None:
-            out['minimum'] = self.at_least
-        if self.at_most is not None:
-            out['maximum'] = self.at_most
+        bounds = {'minimum': self.at_least, 'maximum': self.at_most}
+        out |= {word: bound for word, bound in bounds.items() if bound is not None}
         if self.choices:
             out['enum'] = list(self.choices)
         default = self.default
@@ -255,7 +253,9 @@ def options_from(kind: type[Any], values: Mapping[str, Any], source: str) -> Any
 
 def read_blocks(path: str, methods: Collection[str]) -> dict[str, dict[str, Any] | None]:
     """Return the blocks of a YAML configuration file at ``path``, {} for ''."""
-    data = _blocks(read_yaml(path), f'configuration {path}') if path else {}
+    if not path:
+        return {}
+    data = _blocks(read_yaml(path), f'configuration {path}')
     for name in data:
         if name not in (DESIGN, DRIVER) and name not in methods:
             blocks = (*methods, DESIGN, DRIVER)

@@ -23,7 +23,13 @@ from numpy import fft
 from ..checks.admission import usable
 from ..checks.finding import DO_NOT_USE
 from ..dynamics.description import HEAVIEST
-from ..dynamics.inertial_parameters import about_center, about_origin, bodies, SCALES, ten_of_body
+from ..dynamics.inertial_parameters import (
+    about_center,
+    about_origin,
+    carrying_body,
+    SCALES,
+    ten_of_body,
+)
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..dynamics.robot_model import link_placements
 from ..errors import EstimationError, RecordingError, RobotModelError
@@ -135,12 +141,7 @@ def identify_payload(
     """
     if not empty:
         _check_verdict(model)
-    links = bodies(model.parameters)
-    link = link or list(links)[-1]
-    if link not in links:
-        raise RobotModelError(
-            f'{link!r} carries nothing', exists=tuple(links), expected='a moving link of the model'
-        )
+    link, first = carrying_body(model.parameters, link)
     options, urdf = prediction_options(model), model.robot['urdf']
     loaded, bare = (
         usable(some, options, method=model.method, urdf=urdf, model=model)
@@ -153,7 +154,7 @@ def identify_payload(
     placement = _placement(data.robot, link, frame)
     with one_thread():
         base = _base_of(model, options)
-        columns = np.concatenate([links[link] + np.arange(10), base.independent])
+        columns = np.concatenate([first + np.arange(10), base.independent])
         if bare:
             parts = [list(_left_over(part, model, columns)) for part in data.each()]
             with_load, without = parts[: len(loaded)], parts[len(loaded) :]
