@@ -145,8 +145,8 @@ class Setting:
         if right and isinstance(value, float):
             right = math.isfinite(value)
         if not right:
-            unit = f' [{self.unit}]' if self.unit else ''
-            raise ConfigError(what, expected=_WORDS[self.kind] + unit, found=_shown(value))
+            expected = _WORDS[self.kind] + self._unit_behind(' [{}]')
+            raise ConfigError(what, expected=expected, found=_shown(value))
         return value
 
     def _check_range(self, value: Any, what: str) -> None:
@@ -159,24 +159,28 @@ class Setting:
         if self.at_most is not None:
             high = self.at_most
         if not low <= value <= high:
-            unit = f' {self.unit}' if self.unit else ''
-            raise ConfigError(what, expected=f'{low} to {high}{unit}', found=value)
+            expected = f'{low} to {high}' + self._unit_behind(' {}')
+            raise ConfigError(what, expected=expected, found=value)
+
+    def _unit_behind(self, form: str) -> str:
+        """Return the unit in a ``form``, '' where there is none."""
+        if not self.unit:
+            return ''
+        return form.format(self.unit)
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON schema of the option."""
         out: dict[str, Any] = {'type': _SCHEMA[self.kind]}
-        if self.at_least is not None:
-            out['minimum'] = self.at_least
-        if self.at_most is not None:
-            out['maximum'] = self.at_most
+        bounds = {'minimum': self.at_least, 'maximum': self.at_most}
+        out |= {word: bound for word, bound in bounds.items() if bound is not None}
         if self.choices:
             out['enum'] = list(self.choices)
         default = self.default
         if self.many:
             out = {'type': 'array', 'items': out}
             default = list(default)
-        unit = f' [{self.unit}]' if self.unit else ''
-        return {**out, 'description': self.description + unit, 'default': default}
+        description = self.description + self._unit_behind(' [{}]')
+        return {**out, 'description': description, 'default': default}
 
 
 def settings_of(kind: Any) -> dict[str, Setting]:
@@ -184,7 +188,7 @@ def settings_of(kind: Any) -> dict[str, Setting]:
     return _settings_of(kind)
 
 
-@lru_cache(maxsize=None)
+@lru_cache(maxsize=None)  # of its own: mypy takes a type[Any] for nothing that can be hashed
 def _settings_of(kind: Any) -> dict[str, Setting]:
     return {
         spec.name: Setting(*element_type(kind, spec.name), spec.default, **spec.metadata)
@@ -249,7 +253,9 @@ def options_from(kind: type[Any], values: Mapping[str, Any], source: str) -> Any
 
 def read_blocks(path: str, methods: Collection[str]) -> dict[str, dict[str, Any] | None]:
     """Return the blocks of a YAML configuration file at ``path``, {} for ''."""
-    data = _blocks(read_yaml(path), f'configuration {path}') if path else {}
+    if not path:
+        return {}
+    data = _blocks(read_yaml(path), f'configuration {path}')
     for name in data:
         if name not in (DESIGN, DRIVER) and name not in methods:
             blocks = (*methods, DESIGN, DRIVER)
@@ -261,15 +267,17 @@ def read_blocks(path: str, methods: Collection[str]) -> dict[str, dict[str, Any]
 
 def _blocks(data: Any, what: str) -> dict[str, dict[str, Any] | None]:
     """Return the content ``data`` of a configuration; ConfigError where it is not of blocks."""
-    of_blocks = isinstance(data, dict)
-    if of_blocks:
-        of_blocks = all(isinstance(name, str) for name in data)
-        of_blocks &= all(isinstance(block, (dict, types.NoneType)) for block in data.values())
-    if not of_blocks:
-        raise ConfigError(
-            what, expected='blocks of options, each named by its method', found=_shown(data)
-        )
-    return data
+    if isinstance(data, dict) and all(map(_is_block, data.items())):
+        return data
+    raise ConfigError(
+        what, expected='blocks of options, each named by its method', found=_shown(data)
+    )
+
+
+def _is_block(item: tuple[Any, Any]) -> bool:
+    """Return whether an ``item`` of a configuration is (name, options or nothing)."""
+    name, block = item
+    return isinstance(name, str) and isinstance(block, (dict, types.NoneType))
 
 
 def read_yaml(path: str) -> Any:

@@ -96,9 +96,11 @@ class Table(Sequence[Row]):
         )
 
     def __getattr__(self, name: str) -> np.ndarray:
-        column = name if name in self.columns else name.removesuffix('s')
-        if column in self.columns:
-            return self[column]
+        if name in ('rows', '__setstate__'):  # of a copy that is not filled yet
+            raise AttributeError(name)
+        for column in (name, name.removesuffix('s')):
+            if column in self.columns:
+                return self[column]
         raise AttributeError(f'no column {name!r}; there is: {", ".join(self.columns)}')
 
     def __dir__(self) -> list[str]:
@@ -120,9 +122,8 @@ class Table(Sequence[Row]):
         """Return a pandas.DataFrame, its index the names of the rows."""
         import pandas
 
-        return pandas.DataFrame(list(map(dict, self.rows)), columns=self.columns).set_index(
-            self.columns[0]
-        )
+        frame = pandas.DataFrame(list(map(dict, self.rows)), columns=self.columns)
+        return frame.set_index(self.columns[:1])
 
     def __repr__(self) -> str:
         cells = [self.columns, *map(self._cells, self.rows)]

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 import shlex
 import sys
+from types import MappingProxyType
 from typing import Any, TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 KEYS = 1  # version of the keys of --json
 STRICT_STATUS = 3  # exit status of a verdict
+NO_FILES: Mapping[str, str] = MappingProxyType({})
 STYLES = {
     'bold green': r'(?i)(?<=^verdict: )good',  # of a terminal; NO_COLOR is respected
     'bold yellow': r'(?im)(?<=^verdict: )(usable|not checked)|^doubtful(?=[: ])',
@@ -49,7 +51,7 @@ def description_in(path: str) -> str:
 
 
 def show(
-    options: Any, data: Mapping[str, Any], text: str, files: Mapping[str, str] | None = None
+    options: Any, data: Mapping[str, Any], text: str, files: Mapping[str, str] = NO_FILES
 ) -> None:
     """
     Print the result of a verb: its lines of ``text``, or with --json ``data`` as one JSON object.
@@ -58,7 +60,6 @@ def show(
     data : plain or NumPy's.  The object also has ``schema``, the verb and the version of its keys,
     and ``verdict``: the result's own or the lines of the text.
     """
-    files = files or {}
     text = '\n'.join([text, *files.values()])
     if not options.json:
         _print_text(printable(text))
@@ -125,11 +126,14 @@ def status(options: Any, word: str) -> int:
 
 
 def numbers_in(words: str) -> list[float]:
-    """Return the numbers that ``words`` are, with blanks or commas between; [] for other words."""
+    """Return the finite numbers that ``words`` are, blanks or commas between, [] of others."""
     try:
-        return [float(word) for word in words.replace(',', ' ').split()]
+        numbers = np.array(words.replace(',', ' ').split(), dtype=float)
     except ValueError:
         return []
+    if not np.isfinite(numbers).all():
+        return []
+    return numbers.tolist()
 
 
 def known_load(words: str, or_else: str = '') -> np.ndarray:

@@ -1,7 +1,7 @@
 """What the verbs of the command line do: read, call the core, write, print."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,8 +13,9 @@ from ..api.model import load_model
 from ..api.recordings import recording_of
 from ..api.recordings import several as recordings_in
 from ..checks.check import check
-from ..checks.checked import residual_verdict
+from ..checks.checked import cleaned, residual_verdict
 from ..checks.finding import Checkup, DO_NOT_USE, VALIDATION
+from ..dynamics.regressor import RegressorBlock
 from ..dynamics.robot_model import gravity_from_mounting, robot_from_options
 from ..errors import ConfigError, printable, RecordingError
 from ..identification.files import make_folder, read_description
@@ -177,8 +178,8 @@ def validate(options: Any) -> int:
     model = load_model(options.model).identified
     recording = recording_of(options.bag, model.robot['urdf'])
     with Progress() as progress:
-        fit, blocks = validation(model, [recording], progress=progress)
-    verdict, checkup = validation_verdict(model, [recording], fit)
+        result = validated(model, [recording], progress)
+    fit, verdict, checkup = result.fit, result.verdict, result.checkup
     seen = seen_before(model.provenance.get('recordings', ()), [recording])
     lines = [
         *_verdict_lines(verdict, checkup),
@@ -199,7 +200,9 @@ def validate(options: Any) -> int:
         model.provenance['validation'] = [dict(recording.provenance)]
         make_folder(options.out)
         path = Path(options.out) / 'report.html'
-        files['report'] = str(write_report(Identification(model, (), blocks), path, options.model))
+        files['report'] = str(
+            write_report(Identification(model, (), result.blocks), path, options.model)
+        )
     numbers = {
         'model': options.model,
         'validation': fit,
@@ -249,10 +252,25 @@ def _written_bag(path: str, recording: Recording) -> str:
     return path
 
 
-def validation_verdict(
-    model: IdentifiedModel, recordings: Sequence[Recording], fit: Mapping[str, Any]
-) -> tuple[dict[str, Any], Checkup]:
-    """Return (verdict, Checkup) of a ``model`` on recordings; ``fit`` : of ``validation``."""
+@dataclass(frozen=True)
+class Validated:
+    """fit, blocks : see ``validation``; checkup : of the recordings; verdict : on both."""
+
+    fit: Mapping[str, Any]
+    blocks: tuple[RegressorBlock, ...]
+    checkup: Checkup
+    verdict: dict[str, Any]
+
+
+def validated(
+    model: IdentifiedModel, recordings: Sequence[Recording], progress: Any = None
+) -> Validated:
+    """
+    Return what a ``model`` predicts of recordings that are checked first.
+
+    Samples that the checks mask take no part; where a recording cannot be used the verdict says
+    so.  progress : see ``validation``
+    """
     checkup = check(
         recordings,
         prediction_options(model),
@@ -260,8 +278,10 @@ def validation_verdict(
         urdf=model.robot['urdf'],
         model=model,
     )
+    fit, blocks = validation(model, cleaned(recordings, checkup), progress=progress)
     outside = {joint: rms['outside'] for joint, rms in fit['outside'].get('rms', {}).items()}
-    return residual_verdict(fit['filtered'], VALIDATION, checkup, outside), checkup
+    verdict = residual_verdict(fit['filtered'], VALIDATION, checkup, outside)
+    return Validated(fit, blocks, checkup, verdict)
 
 
 def _verdict_lines(verdict: Mapping[str, Any], checkup: Checkup) -> list[str]:

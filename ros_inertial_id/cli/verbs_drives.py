@@ -109,7 +109,8 @@ def aligned(rows: Sequence[tuple[str, str, str, str]]) -> list[str]:
     return Table([''] * 4, rows, (3,)).lines()
 
 
-def _gain(words):
+def _gain(words: str) -> tuple[str, float]:
+    """Return joint and torque per effort that ``words`` of --gain give, or raise ConfigError."""
     try:
         joint, value = words.replace('=', ' ').split()
         return joint, float(value)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import EstimationError
+from ..errors import EstimationError, RobotModelError
 
 SYMBOLS = ('m', 'mcx', 'mcy', 'mcz', 'Ixx', 'Ixy', 'Iyy', 'Ixz', 'Iyz', 'Izz')
 UNITS = ('kg',) + ('kg m',) * 3 + ('kg m^2',) * 6
@@ -168,6 +168,21 @@ def bodies(parameters: Sequence[Parameter]) -> dict[str, int]:
     parameters : (p,), the ten of a body side by side
     """
     return {p.owner: k for k, p in enumerate(parameters) if _is_mass_of_body(parameters, k)}
+
+
+def carrying_body(parameters: Sequence[Parameter], link: str = '') -> tuple[str, int]:
+    """
+    Return (name, first of its ten columns) of the body that carries a load.
+
+    link : its name, '' for the last one; RobotModelError where no moving link is called so
+    """
+    links = bodies(parameters)
+    link = link or list(links)[-1]
+    if link not in links:
+        raise RobotModelError(
+            f'{link!r} carries nothing', exists=tuple(links), expected='a moving link of the model'
+        )
+    return link, links[link]
 
 
 def _is_mass_of_body(parameters: Sequence[Parameter], k: int) -> bool:

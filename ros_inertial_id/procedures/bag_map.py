@@ -82,7 +82,7 @@ def map_bags(
     results = engine.run(accumulate_bag, shared, list(paths), 'bags')
     by_content: dict[str, Mapped] = {}  # by the file of the factors, which the content names
     left_out: dict[str, str] = {}
-    for path, result in zip(paths, results):
+    for path, result in zip(paths, results):  # a Mapped or a Lost: both have a reason
         if result.reason.startswith(NOT_KEPT):
             raise RecordingError(
                 f'{path}: {result.reason}',

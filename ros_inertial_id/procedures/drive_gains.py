@@ -12,6 +12,7 @@ those that make the described bodies right, friction free.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,9 @@ from scipy.optimize import lsq_linear
 
 from .gain_problem import GainProblem, GainSolution, JointRows
 from ..dynamics.friction import LAWS, never_negative
-from ..dynamics.inertial_parameters import about_origin, bodies, Parameter
+from ..dynamics.inertial_parameters import about_origin, bodies, carrying_body, Parameter
 from ..dynamics.regressor import RegressorBlock, RowGroup
-from ..errors import ConfigError, EstimationError, RobotModelError
+from ..errors import ConfigError, EstimationError
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.least_squares import pseudo_inverse
 from ..estimation.r_factors import one_thread, RFactors
@@ -37,7 +38,10 @@ from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD
 
 SIGNIFICANT_SCALE = 3.0  # standard errors of the load's share in the efforts, or of the bodies'
+NO_INERTIA = np.zeros((3, 3))  # [kg m^2] of a compact load
 DESCRIBED_SCALE = 0.15  # standard deviation of a described body's mass, and of all alike
+NONE_GIVEN: Mapping[str, float] = MappingProxyType({})  # {joint: gain}
+INDEPENDENT_ROWS: Mapping[str, float] = MappingProxyType({})  # {joint: correlation time}, 1 each
 REWEIGHTED = 3  # times that gains are solved: weights are by the residuals of the solution before
 
 
@@ -88,8 +92,8 @@ def solve_drive_gains(
     factors: RFactors,
     nominal: np.ndarray,
     scale: np.ndarray,
-    given: Mapping[str, float] | None = None,
-    correlation: Mapping[str, float] | None = None,
+    given: Mapping[str, float] = NONE_GIVEN,
+    correlation: Mapping[str, float] = INDEPENDENT_ROWS,
 ) -> DriveGains:
     """
     Return the DriveGains.
@@ -101,7 +105,6 @@ def solve_drive_gains(
     correlation : group -> see Problem; none by default
     EstimationError when neither a load nor a gain is given, or the efforts do not show it.
     """
-    given, correlation = given or {}, correlation or {}
     to_find = [joint for joint in factors.groups if joint not in given]
     problem = GainProblem.of(factors, scale, to_find)
     _check_given(problem, given)
@@ -138,6 +141,10 @@ def _check_given(problem: GainProblem, given: Mapping[str, float]) -> None:
             'known gains of joints that are not there',
             found=strange,
             exists=tuple(problem.joints),
+        )
+    if not np.all(np.isfinite(list(given.values()))) or 0.0 in given.values():
+        raise EstimationError(
+            'known gains', found=dict(given), expected='torque per unit of effort, not zero'
         )
     if not given and not problem.has_load:
         raise EstimationError(
@@ -245,7 +252,7 @@ class _DescribedJoint:
 
 
 def described_drive_gains(
-    factors: RFactors, base: BaseParameters, correlation: Mapping[str, float] | None = None
+    factors: RFactors, base: BaseParameters, correlation: Mapping[str, float] = INDEPENDENT_ROWS
 ) -> DriveGains:
     """
     Return the DriveGains that make the described bodies right, friction as it fits, not below 0.
@@ -253,7 +260,6 @@ def described_drive_gains(
     factors, correlation : as ``solve_drive_gains`` has them, about ``base`` without a load
     EstimationError where the efforts of no joint show the bodies.
     """
-    correlation = correlation or {}
     described = _DescribedBodies(base)
     beta = described.beta.copy()
     gains, errors, deviation = {}, {}, {}
@@ -284,7 +290,7 @@ def described_drive_gains(
 
 
 def load_parameters(
-    mass: float, center_of_mass: Sequence[float], inertia: np.ndarray | None = None
+    mass: float, center_of_mass: Sequence[float], inertia: np.ndarray = NO_INERTIA
 ) -> np.ndarray:
     """
     Return the ten parameters (10,) of a load in its link's joint frame.
@@ -292,11 +298,9 @@ def load_parameters(
     mass : [kg], above 0, else ConfigError; center_of_mass : (3,) [m] in the joint frame
     inertia : (3, 3) about the centre of mass [kg m^2], none by default (a compact load)
     """
-    c = np.asarray(center_of_mass, dtype=float)
-    tensor = np.zeros((3, 3)) if inertia is None else np.asarray(inertia, dtype=float)
     if not mass > 0.0:
         raise ConfigError('mass of the load', expected='above 0 kg', found=mass)
-    return about_origin(mass, c, tensor)
+    return about_origin(mass, np.array(center_of_mass, dtype=float), inertia)
 
 
 def identify_drive_gains(
@@ -306,7 +310,7 @@ def identify_drive_gains(
     method: str = DEFAULT_METHOD,
     urdf: str = '',
     link: str = '',
-    known: Mapping[str, float] | None = None,
+    known: Mapping[str, float] = NONE_GIVEN,
 ) -> DriveGains:
     """
     Return the DriveGains of a robot whose efforts are no torques.
@@ -321,15 +325,15 @@ def identify_drive_gains(
     commanded = is_commanded(options.effort_kind)
     options = _as_recorded(options, commanded)
     recordings = [recording for recording, _ in loaded]
-    loads, given = [load for _, load in loaded], known or {}
+    loads = [load for _, load in loaded]
     data = read_dataset(recordings, options, method, urdf)
-    gains = _gains_of(data, loads, link, given)
+    gains = _gains_of(data, loads, link, known)
     if commanded and options.find_time_offset:
         # Damping of a command that comes late looks like inertia.
         later = options.time_offset + _offset(data, gains)
         options = replace(options, find_time_offset=False, time_offset=later)
         data = read_dataset(recordings, options, method, urdf)
-        gains = _gains_of(data, loads, link, given)
+        gains = _gains_of(data, loads, link, known)
     return gains
 
 
@@ -347,7 +351,7 @@ def _gains_of(
                 return solve_drive_gains(factors, rows.nominal, rows.scale, given, correlation)
             return described_drive_gains(factors, rows.base, correlation)
 
-        return solved(rows.correlation(solved({})))
+        return solved(rows.correlation(solved(INDEPENDENT_ROWS)))
 
 
 def _as_recorded(options: Any, commanded: bool) -> Any:
@@ -375,7 +379,7 @@ class _LoadedRows:
 
     def __init__(self, data: Dataset, loads: Sequence[KnownLoad], link: str) -> None:
         parameters = _without_optional_laws(data)
-        first = _first_of(link, parameters)
+        _, first = carrying_body(parameters, link)
         self.data = data
         self.base = structural_base(data.method, data.robots, parameters)
         self._places = self.base.places()
@@ -430,17 +434,6 @@ class _LoadedRows:
         behind = np.arange(len(self.base), len(self.scale) + 1)
         columns = np.append(places[independent], behind)
         return RowGroup(group.name, group.unit, columns, np.array(rows).T, group.y, group.y_raw)
-
-
-def _first_of(link: str, parameters: Sequence[Parameter]) -> int:
-    """Return the place of the first parameter of the ``link`` that carries, '' for the last."""
-    links = bodies(parameters)
-    link = link or list(links)[-1]
-    if link not in links:
-        raise RobotModelError(
-            f'{link!r} carries nothing', exists=tuple(links), expected='a moving link'
-        )
-    return links[link]
 
 
 def _offset(data: Dataset, drives: DriveGains) -> float:

@@ -19,9 +19,7 @@ from .momentum_observer import External
 from ..dynamics.pinocchio_model import link_jacobian
 from ..dynamics.robot_model import RobotModel
 
-UNSEEN_WRENCH = (
-    1e4  # [N], [N m] standard deviation of what no torque shows: more than any robot bears
-)
+UNSEEN_WRENCH = 1e4  # [N], [N m] deviation of what no torque shows: more than any robot bears
 
 
 class WrenchObserver:

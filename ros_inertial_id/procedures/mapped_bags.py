@@ -24,8 +24,8 @@ from .bag_factors import (
     write_factors,
 )
 from .plan import FORMAT, Plan, with_tuples
-from ..checks.check import check
-from ..checks.checked import cleaned, reason_not_to_use
+from ..checks.admission import admission, CheckedRecording
+from ..checks.checked import cleaned
 from ..checks.finding import Checkup
 from ..checks.velocity_kind import followed
 from ..errors import InertialIdError
@@ -105,14 +105,13 @@ def accumulate_bag(shared: Shared, path: str) -> Mapped:
 def _accumulated(path: str, shared: Shared) -> tuple[dict[str, Any], WideFactor | None]:
     """Return notes and WideFactor of the bag at a path; {reason} and None where it is no use."""
     try:
-        recording, checkup = _checked(path, shared.plan.asked, shared.plan.urdf, shared.keep_all)
-        reason = _reason(checkup, shared.keep_all)
-        if reason:
-            return {'reason': reason}, None
-        factor, notes = factors_of(recording, shared.plan)
+        checked = _checked(path, shared.plan.asked, shared.plan.urdf, shared.keep_all)
+        if checked.refused:
+            return {'reason': checked.refused}, None
+        factor, notes = factors_of(checked.recording, shared.plan)
     except InertialIdError as error:
         return {'reason': str(error)}, None
-    return {**notes, 'checkup': asdict(checkup)}, factor
+    return {**notes, 'checkup': asdict(checked.checkup)}, factor
 
 
 def _content(path: str, cache: str) -> tuple[str, tuple[float | None, float | None]]:
@@ -150,20 +149,12 @@ def _mapped(path: str, file: Path, cached: bool) -> Mapped:
     return Mapped(path, str(file), '', cached, notes)
 
 
-def _checked(path: str, options: Any, urdf: str, keep_all: bool) -> tuple[Recording, Checkup]:
-    """Return the recording at a path without what its checkup masks, and the checkup."""
-    recording = read_recording(path, urdf)
-    checkup = check([recording], options, urdf=urdf)
-    if not keep_all:
-        recording = cleaned([recording], checkup)[0]
-    return recording, checkup
-
-
-def _reason(checkup: Checkup, keep_all: bool) -> str:
-    """Return why a bag takes no part, '' where it does."""
+def _checked(path: str, options: Any, urdf: str, keep_all: bool) -> CheckedRecording:
+    """Return the recording at a path as it takes part, all of it where it is to ``keep_all``."""
+    (checked,) = admission([read_recording(path, urdf)], options, urdf=urdf).checked
     if keep_all:
-        return ''
-    return reason_not_to_use(checkup)
+        return replace(checked, refused='')
+    return replace(checked, recording=cleaned([checked.recording], checked.checkup)[0])
 
 
 def over_bag(shared: tuple[Shared, Function, Sequence[Any]], task: tuple[Any, ...]) -> Any:
@@ -196,20 +187,21 @@ class _FirstBags:
     def examine(self, path: str) -> None:
         """Check the bag at a ``path`` and use it where it can be."""
         try:
-            recording, checkup = _checked(path, self.options, self.urdf, self._keep_all)
+            checked = _checked(path, self.options, self.urdf, self._keep_all)
         except InertialIdError as error:
             self.reasons[path] = str(error)
             return
         except Exception as error:  # one bag never ends the others
             self.reasons[path] = lost(error).reason
             return
-        self.reasons[path] = _reason(checkup, self._keep_all)
-        content = recording.provenance['sha256']
-        again = content in [r.provenance['sha256'] for r in self.used]
-        if self.reasons[path] or again:
+        self.reasons[path] = checked.refused
+        recording = checked.recording
+        content = recording.provenance.get('sha256')  # of a log of several files there is none
+        again = content in [used.provenance.get('sha256') for used in self.used]
+        if checked.refused or again:
             return
         self.used.append(recording)
-        self.options = followed(self.options, checkup.checks)
+        self.options = followed(self.options, checked.checkup.checks)
         self.urdf = self.urdf or description_of(recording, self.options)
 
 

@@ -21,8 +21,15 @@ import numpy as np
 from numpy import fft
 
 from ..checks.admission import usable
+from ..checks.finding import DO_NOT_USE
 from ..dynamics.description import HEAVIEST
-from ..dynamics.inertial_parameters import about_center, about_origin, bodies, SCALES, ten_of_body
+from ..dynamics.inertial_parameters import (
+    about_center,
+    about_origin,
+    carrying_body,
+    SCALES,
+    ten_of_body,
+)
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..dynamics.robot_model import link_placements
 from ..errors import EstimationError, RecordingError, RobotModelError
@@ -129,14 +136,12 @@ def identify_payload(
         centre and inertia are given, the carrying link by default
     RobotModelError for another robot, link or frame; EstimationError for a model file whose base
     parameters are of another version; RecordingError where the motions differ, or where checks
-    refuse all recordings, with the load or without: see ``admission``.
+    refuse all recordings, with the load or without: see ``admission``.  Without ``empty``
+    EstimationError where the verdict on the model is "do not use": its errors would be the load's.
     """
-    links = bodies(model.parameters)
-    link = link or list(links)[-1]
-    if link not in links:
-        raise RobotModelError(
-            f'{link!r} carries nothing', exists=tuple(links), expected='a moving link of the model'
-        )
+    if not empty:
+        _check_verdict(model)
+    link, first = carrying_body(model.parameters, link)
     options, urdf = prediction_options(model), model.robot['urdf']
     loaded, bare = (
         usable(some, options, method=model.method, urdf=urdf, model=model)
@@ -149,7 +154,7 @@ def identify_payload(
     placement = _placement(data.robot, link, frame)
     with one_thread():
         base = _base_of(model, options)
-        columns = np.concatenate([links[link] + np.arange(10), base.independent])
+        columns = np.concatenate([first + np.arange(10), base.independent])
         if bare:
             parts = [list(_left_over(part, model, columns)) for part in data.each()]
             with_load, without = parts[: len(loaded)], parts[len(loaded) :]
@@ -161,6 +166,18 @@ def identify_payload(
                 lambda: _left_over(data, model, columns), link, turn * np.sqrt(variances)
             )
     return _described((link, frame), placement, load, relative)
+
+
+def _check_verdict(model: IdentifiedModel) -> None:
+    """Raise EstimationError for a ``model`` that its own checks refused."""
+    verdict = model.statistics.get('verdict', {})
+    if verdict.get('word') == DO_NOT_USE:
+        raise EstimationError(
+            f'the verdict on the model of the bare arm is "{DO_NOT_USE}"',
+            found='; '.join(verdict['reasons']),
+            do='correct what it names and identify the bare arm again, or weigh by difference: '
+            '--empty BAG --loaded BAG',
+        )
 
 
 def _base_of(model: IdentifiedModel, options: Any) -> BaseParameters:

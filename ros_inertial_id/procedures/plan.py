@@ -100,10 +100,8 @@ def plan_of(model: IdentifiedModel) -> Plan:
     """Return the Plan by which a ``model`` was identified, or that it stands for."""
     known = prediction_options(model)
     remembered: Mapping[str, Any] = model.provenance.get('plan', {})
-    held, asked = (
-        _remembered(remembered, 'options', known),
-        _remembered(remembered, 'asked', known),
-    )
+    held = _remembered(remembered, 'options', known)
+    asked = _remembered(remembered, 'asked', known)
     return Plan(model.method, held, model.robot['urdf'], asked)
 
 

@@ -1,7 +1,9 @@
 """The public API: five lines from bag to torque, and what it writes is what it predicts."""
 
+import copy
 from dataclasses import replace
 from pathlib import Path
+import pickle
 import runpy
 import sys
 
@@ -13,6 +15,7 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 import ros_inertial_id as rid
+from ros_inertial_id.api.table import table
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.identification.prepare.dataset import read_dataset
 from ros_inertial_id.identification.settings import prediction_options
@@ -288,6 +291,13 @@ def test_results_are_short_in_a_notebook(result):
     assert len(repr(result.model)) < 120 and 'base parameters' in repr(result.model)
     with pytest.raises(rid.ConfigError, match="no base parameter 'zzz'; .*there is: "):
         result.model.base_parameters['zzz']
+
+
+def test_a_table_is_copied_and_may_be_empty():
+    rows = table('joint', [{'joint': 'j1', 'rms': 0.5}])
+    for copied in (copy.deepcopy(rows), pickle.loads(pickle.dumps(rows))):
+        assert repr(copied) == repr(rows) and copied['j1'].rms == 0.5
+    assert len(table('joint', []).to_dataframe()) == 0
 
 
 def test_models_are_compared_and_payloads_sought_by_one_call(result, bags, tmp_path):

@@ -5,21 +5,26 @@ import numpy as np
 import pytest
 
 from ros_inertial_id.checks.finding import DO_NOT_USE, GOOD
-from ros_inertial_id.cli.verbs import validation_verdict
+from ros_inertial_id.cli.verbs import validated
 from ros_inertial_id.identification.identify import identify, validation
 from ros_inertial_id.identification.settings import load_options
 
 OPTIONS = load_options('', 'serial_arm')[1]
 
 
-def _recorded(seed, rate, speed, turn=1.0):
-    """Return 12 s of one 3R arm that is not its description, moved by MuJoCo, with friction."""
+def _recorded(seed, rate, speed, turn=1.0, glitch=0.0):
+    """
+    Return 12 s of one 3R arm that is not its description, moved by MuJoCo, with friction.
+
+    glitch : [N m] added to a single effort of the second joint
+    """
     urdf = mujoco_arm.description('arm3')
     t, q, v, a = mujoco_arm.motion(3, 12.0, rate, seed=seed, speed=speed)
     rng, size = np.random.default_rng(seed), np.array([0.3, 6.0, 1.5])  # [N m]
     tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, 4), q, v, a)
     tau = turn * (tau + size * mujoco_arm.friction(v, 0.1, 0.05))
     tau = tau + 0.005 * size * rng.standard_normal(tau.shape)
+    tau[len(t) // 2, 1] += glitch
     return mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, q, v, tau, 'upright', urdf)
 
 
@@ -32,11 +37,25 @@ def model():
 @pytest.mark.parametrize('rate, speed', [(100.0, 0.7), (250.0, 2.0)])
 def test_clean_recordings_of_the_same_robot_are_good(model, rate, speed):
     other = _recorded(1, rate, speed)
-    verdict, checkup = validation_verdict(model, [other], validation(model, [other])[0])
-    assert verdict['word'] == GOOD and checkup.checks == ()
+    result = validated(model, [other])
+    assert result.verdict['word'] == GOOD and result.checkup.checks == ()
+    assert result.fit == validation(model, [other])[0]
+
+
+def test_samples_that_the_checks_mask_are_not_predicted(model):
+    """A glitch of 1 kN m in one sample of 2400 is no error of the model, and is said."""
+    clean, bad = (_recorded(1, 200.0, 1.0, glitch=glitch) for glitch in (0.0, 1000.0))
+    result = validated(model, [bad])
+    expected, with_it, without_it = (
+        fit['filtered']['relative_percent']
+        for fit in (validation(model, [clean])[0], validation(model, [bad])[0], result.fit)
+    )
+    assert any(result.checkup.masked) and with_it > 5.0 * expected
+    assert without_it < 1.1 * expected
 
 
 def test_a_recording_with_negated_efforts_is_not_used(model):
     other = _recorded(1, 200.0, 1.0, turn=-1.0)
-    verdict, checkup = validation_verdict(model, [other], validation(model, [other])[0])
-    assert verdict['word'] == DO_NOT_USE and checkup.checks[0].name == 'effort negated'
+    result = validated(model, [other])
+    assert result.verdict['word'] == DO_NOT_USE
+    assert result.checkup.checks[0].name == 'effort negated'

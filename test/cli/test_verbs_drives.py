@@ -45,6 +45,8 @@ def test_drive_gains_from_bags_with_a_known_load(capsys, tmp_path):
     assert status == 0 and 'drive_gain: [' in printed and 'joint2' in printed
     assert 'described masses fix the scale' in run(capsys, *words)[1]
     assert 'JOINT=TORQUE' in refused(capsys, *words, '--gain', 'joint2')
+    for nothing in ('0', 'nan', 'inf'):
+        assert 'not zero' in refused(capsys, *words, '--gain', f'joint2={nothing}')
 
 
 def test_a_block_weighs_what_a_cloud_of_points_in_its_place_does():
@@ -59,5 +61,6 @@ def test_a_block_weighs_what_a_cloud_of_points_in_its_place_does():
     point = known_load('12, 0.5, -0.2, 0.1')
     assert inertia_tensor(point)[2, 2] == pytest.approx(mass * (0.5**2 + 0.2**2))
     np.testing.assert_array_equal(known_load(' '.join(map(repr, ten.tolist()))), ten)
-    with pytest.raises(ConfigError, match='MASS X Y Z'):
-        known_load('12 0.5')
+    for words in ('12 0.5', '12 nan 0 0.1', '12 0.5 -0.2 inf'):
+        with pytest.raises(ConfigError, match='MASS X Y Z'):
+            known_load(words)

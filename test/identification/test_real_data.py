@@ -11,7 +11,7 @@ from recording_faults import FAULTS
 
 from ros_inertial_id.checks.check import check
 from ros_inertial_id.checks.finding import NOTE, USABLE
-from ros_inertial_id.cli.verbs import validation_verdict
+from ros_inertial_id.cli.verbs import validated
 from ros_inertial_id.identification.identify import identify, validation
 from ros_inertial_id.identification.settings import options_class
 
@@ -57,12 +57,10 @@ def test_kuka_beats_the_best_peer_with_the_start_up_transient(kuka):
 @pytest.mark.parametrize('number', [2, 3])
 def test_another_clean_recording_of_the_kuka_is_usable(kuka, number):
     other = mujoco_arm.real(f'kuka_lwr4/measurement_{number}.npz', KUKA)
-    verdict, checkup = validation_verdict(
-        kuka[0].model, [other], validation(kuka[0].model, [other])[0]
-    )
+    result = validated(kuka[0].model, [other])
     # Of the wrist friction is left that no law explains; nothing is wrong with the recording.
-    assert verdict['word'] == USABLE
-    assert {f.severity for f in checkup.checks} == {NOTE}
+    assert result.verdict['word'] == USABLE
+    assert {f.severity for f in result.checkup.checks} == {NOTE}
 
 
 def test_a_push_of_half_a_standard_deviation_is_found_on_the_kuka(kuka, shared_data):

@@ -129,7 +129,7 @@ def test_a_second_call_accumulates_no_bag_and_nothing_lies_beside_them(
     assert Path(first.bags[0].file).parent == tmp_path / 'home' / 'ros_inertial_id'
     assert sorted((tmp_path / 'bags').rglob('*')) == before
     opened = []
-    for name in ('sha256', 'factors_of', 'check'):
+    for name in ('sha256', 'factors_of', 'admission'):
         monkeypatch.setattr(mapped_bags, name, lambda *words, **more: opened.append(words))
     again = identify_many(bags, options)
     assert not opened and all(bag.cached for bag in again.bags)
