@@ -53,9 +53,12 @@ def parameter_facts(
     model: IdentifiedModel, evaluated: Sequence[Knowledge], listed: int
 ) -> ParameterFacts:
     """Return the grades of the parameters of a ``model``; evaluated : each of them."""
-    corrected, uncorrected = '', shortened(_impossible(evaluated), listed)
+    impossible = shortened(_impossible(evaluated), listed)
+    corrected = uncorrected = ''
     if 'unconstrained' in model.statistics:
-        corrected, uncorrected = uncorrected, ''
+        corrected = impossible
+    else:
+        uncorrected = impossible
     missing = [item.name for item in evaluated if item.undetermined]
     chance = [item.name for item in evaluated if item.negative and not item.impossible]
     return ParameterFacts(
