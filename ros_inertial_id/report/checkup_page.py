@@ -1,7 +1,7 @@
 """The page of a checkup: verdict, what was recorded with the windows of findings, joints."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +26,7 @@ JOINT_HEADS = (
 )
 
 
-@dataclass(frozen=True)
-class CheckedNumbers:
+class CheckedNumbers(NamedTuple):
     """A ``checkup``; ``bags`` : paths of the ``recordings``, which are drawn."""
 
     checkup: Checkup
@@ -74,8 +73,10 @@ def _charts(
 ) -> list[str]:
     """Return the numbers of charts of the joints of a ``channel``; ``number`` : of recording."""
     charts = []
+    recorded = [name for name in SIGNALS if name in channel.fields]  # positions may be elsewhere
+    labels = [SIGNALS[name] for name in recorded]
     for column, joint in enumerate(channel.names):
-        signals = np.array([channel.fields[name][:, column] for name in SIGNALS])
+        signals = np.array([channel.fields[name][:, column] for name in recorded])
         finite = np.isfinite(signals).all(axis=0)
         unchecked = checkup.joints and joint not in checkup.joints
         if unchecked or not finite.any():
@@ -86,7 +87,7 @@ def _charts(
             drawings.recorded(
                 joint,
                 t,
-                dict(zip(SIGNALS.values(), signals)),
+                dict(zip(labels, signals)),
                 f'recording {number}',
                 _windows(checkup, number, joint),
             )

@@ -1,16 +1,13 @@
 """Facts about the candidates of a choice: the numbers that speak for each."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from .knowledge import significant, with_error
-from .model_statistics import Facts
 from ..checks.finding import odds
 
 
-@dataclass(frozen=True)
-class CandidateFacts(Facts):
+class CandidateFacts(NamedTuple):
     """
     The numbers that speak for a candidate of a choice or against it, None where not known.
 

@@ -198,7 +198,7 @@ def residuals_table(comparison: Comparison) -> Table:
     columns: dict[str, Sequence[float | None]] = dict(comparison.relative)
     if comparison.fits:
         columns['on the bag'] = [
-            comparison.fits[name]['relative_percent'] for name in comparison.fits
+            comparison.fits[name]['relative_percent'] for name in comparison.names
         ]
     rows = [
         (name, minute(created), *map(significant, percents))

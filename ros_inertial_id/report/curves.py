@@ -16,9 +16,7 @@ from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.prediction import band_for
 
 GAP_STEPS = 3.5  # usual steps of time: a longer one is a gap
-USUAL_QUANTILE = (
-    0.75  # quantile of the steps: samples of an envelope are up to four mean steps apart
-)
+USUAL_QUANTILE = 0.75  # of the steps: samples of an envelope are up to four mean steps apart
 SPACE = 0.03  # between recordings, as a share of the time so far
 SPEEDS = 401  # points of a friction curve
 

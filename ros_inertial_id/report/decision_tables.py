@@ -17,7 +17,7 @@ SHOWN_UNITS = {'s': (1e3, 'ms'), '1': (100.0, '%'), 'rad': (1e3, 'mrad')}  # {un
 # {part of a page's table: its key in the provenance of a model}
 RECORDING_KEYS = {'training': 'recordings', 'validation': 'validation'}
 ANSWERS = {True: 'yes', False: 'no', None: '-'}
-EMPTY: tuple[Any, ...] = (None, '', [], (), {})
+SAYS_NOTHING: tuple[Any, ...] = (None, '', [], (), {})
 Decision = tuple[str, str, str]  # what was decided, what was taken, why
 
 
@@ -115,20 +115,20 @@ def _nuisance(entry: Mapping[str, Any]) -> tuple[str, str, Cell, str, str]:
         entry['joint'] or 'all',
         Cell(f'{value} ± {error} {unit}', significance),
         f'{prior} {unit}',
-        text(bool(entry.get('applied'))),
+        _text(bool(entry.get('applied'))),
     )
 
 
-def text(value: Any) -> str:
-    """Return a plain ``value`` as text."""
+def _text(value: Any) -> str:
+    """Return a ``value`` of a model file as text."""
     if value is None or isinstance(value, bool):
         return ANSWERS[value]
     if isinstance(value, float):
         return f'{value:.4g}'
     if isinstance(value, Mapping):
-        return '; '.join(f'{key} {text(part)}' for key, part in value.items())
+        return '; '.join(f'{key} {_text(part)}' for key, part in value.items())
     if isinstance(value, (list, tuple)):
-        return ', '.join(text(part) or 'none' for part in value)
+        return ', '.join(_text(part) or 'none' for part in value)
     return str(value)
 
 
@@ -144,13 +144,13 @@ def settings_table(model: IdentifiedModel) -> Table:
         components = ', '.join(f'{x:.4g}' for x in gravity)
         rows.append((f'gravity in {robot["base_link"]}', f'[{components}] m/s²{estimated}'))
     rows.append(('mounting', mounting_words(model)))
-    for name, value in changed_options(model).items():
+    for name, value in _changed_options(model).items():
         if name != 'mounting':
-            rows.append((f'option {name}', text(value)))
+            rows.append((f'option {name}', _text(value)))
     return Table(('setting', 'value'), rows, (1,))
 
 
-def changed_options(model: IdentifiedModel) -> dict[str, Any]:
+def _changed_options(model: IdentifiedModel) -> dict[str, Any]:
     """Return {option: value} of the options of a ``model`` that are not as by default."""
     usual = options_class(model.method)()
     return {
@@ -166,9 +166,9 @@ def provenance_tables(model: IdentifiedModel) -> list[Table]:
     for part, key in RECORDING_KEYS.items():
         for entry in model.provenance.get(key, ()):
             rows = [
-                (name.replace('_', ' '), Cell(text(value), None, 'break'))
+                (name.replace('_', ' '), Cell(_text(value), None, 'break'))
                 for name, value in entry.items()
-                if value not in EMPTY
+                if value not in SAYS_NOTHING
             ]
             tables.append(Table((part, 'value'), rows, (1,)))
     versions = [

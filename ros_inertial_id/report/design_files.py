@@ -4,9 +4,11 @@ A Design as files: YAML to keep and to run, CSV for other programs, a page to lo
 The page shows the use of the limits, curves against them and the moving arm.
 """
 
+from collections.abc import Sequence
 import csv
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import yaml
@@ -46,7 +48,7 @@ def sampled(motion: FourierMotion, rate: float) -> tuple[np.ndarray, ...]:
     return (t, *motion.at(t))
 
 
-def _content(design):
+def _content(design: Design) -> Any:
     """Return the content of motion.yaml of a ``design``, as plain Python values."""
     limits, names = design.limits, design.motion.joint_names
     return plain(
@@ -65,7 +67,8 @@ def _content(design):
     )
 
 
-def _write_csv(path, joint_names, samples):
+def _write_csv(path: Path, joint_names: Sequence[str], samples: Sequence[np.ndarray]) -> None:
+    """Write the ``samples``: t (N,), q, v, a (N, n), a column per joint."""
     heads = ['time']
     for symbol in 'qva':
         heads += [f'{symbol}_{name}' for name in joint_names]

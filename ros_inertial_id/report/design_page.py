@@ -78,7 +78,6 @@ def moving_arm(design: 'Design', drawings: Drawings) -> Iterator[Section]:
         design.tool,
         period=motion.period,
         charts=charts,
-        gravity=robot.gravity_base.tolist(),
         sphere=limits.sphere,
         box=box,
     )

@@ -22,7 +22,7 @@ from .next_steps import next_steps
 from .prediction_facts import CARRIES_OVER, CurvesFacts, LEAST_SHARE, reasons_of, worst_joint
 from .sentences import said
 from .sheet import Card, Section, Sheet
-from .summary import outline
+from .summary import outline_of
 from .uses import Uses, uses_of
 from .viewer import inertia_view
 from .words import chapters
@@ -105,7 +105,7 @@ def head(numbers: IdentifiedNumbers, drawings: Drawings) -> Sheet:
         table=tables.uses_table(numbers.uses),
         chart=_worst_chart(numbers, drawings),
         commands=next_steps(model, numbers.model_file),
-        numbers=outline(model),
+        numbers=outline_of(model, numbers.sentences, numbers.uses, numbers.links),
     )
 
 

@@ -132,10 +132,8 @@ class Knowledge:
 def evaluate(model: IdentifiedModel) -> list[Knowledge]:
     """Return the Knowledge of every base parameter of a ``model``, in its order."""
     parameters = {p.name: p for p in model.parameters}
-    dependence, without_inertia = (
-        model.statistics.get('dependence', {}),
-        _links_without_inertia(model),
-    )
+    dependence = model.statistics.get('dependence', {})
+    without_inertia = _links_without_inertia(model)
     independent = {'inflation': 1.0, 'partner': '', 'correlation': 0.0}
     return [
         _knowledge(entry, parameters, dependence.get(entry['name'], independent), without_inertia)

@@ -21,39 +21,73 @@ import numpy as np
 if TYPE_CHECKING:
     from ..procedures.payload import Payload
 
+MILLIMETRES = 1000.0  # in a metre
+INERTIA = ('ixx', 'iyy', 'izz', 'ixy', 'ixz', 'iyz')  # elements as UR and URDF have them
+
 
 def load_data(load: 'Payload') -> dict[str, str]:
     """Return {for what: text} of a ``load``, whose frame is taken for the flange."""
-    mass, center = round(load.mass, 4), np.round(load.center_of_mass, 5)
-    tensor = np.round(load.inertia, 7)
-    moments, axes = np.linalg.eigh(load.inertia)  # principal ones, next to those of the flange
-    order = max(map(list, permutations(range(3))), key=lambda p: np.abs(axes[:, p]).trace())
-    moments, axes = moments[order], axes[:, order]
-    axes = axes * np.where(axes.diagonal() < 0.0, -1.0, 1.0)
-    axes[:, 0] *= np.linalg.det(axes)  # a rotation
-    m, c, nine = written(mass), listed(center), listed(tensor.ravel())
-    six = [written(tensor[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
-    named = ' '.join(f'i{pair}="{x}"' for pair, x in zip('xx yy zz xy xz yz'.split(), six))
-    from scipy.spatial.transform import Rotation  # takes long to import: when needed
+    mass, center, tensor = _rounded(load)
+    kilograms, metres = written(mass), listed(center)
+    matrix = listed(tensor.ravel())
+    diagonal = [tensor[0, 0], tensor[1, 1], tensor[2, 2]]
+    elements = np.array([*diagonal, tensor[0, 1], tensor[0, 2], tensor[1, 2]])
+    return {
+        'UR': f'set_target_payload({kilograms}, [{metres}], [{listed(elements)}])',
+        'Franka': f'robot.setLoad({kilograms}, {{{{{metres}}}}}, {{{{{matrix}}}}})',
+        'Franka Desk': _for_desk(load),
+        'KUKA': _for_kuka(load),
+        'URDF': _for_urdf(load, elements),
+    }
 
-    angles = Rotation.from_matrix(axes).as_euler('ZYX', degrees=True)
-    pose = (*np.round(1e3 * center, 2), *np.round(angles, 3))
-    krl_center, krl_moments = krl('XYZABC', pose), krl('XYZ', np.round(moments, 7))
-    desk = {
+
+def _rounded(load: 'Payload') -> tuple[float, np.ndarray, np.ndarray]:
+    """Return mass [kg], centre (3,) [m] and inertia (3, 3) [kg m^2], as they are written."""
+    return round(load.mass, 4), np.round(load.center_of_mass, 5), np.round(load.inertia, 7)
+
+
+def _for_desk(load: 'Payload') -> str:
+    mass, center, tensor = _rounded(load)
+    content = {
         'mass': mass,
         'centerOfMass': center.tolist(),
         'inertia': tensor.ravel().tolist(),
         'transformation': np.eye(4).ravel().tolist(),
     }
-    return {
-        'UR': f'set_target_payload({m}, [{c}], [{", ".join(six)}])',
-        'Franka': f'robot.setLoad({m}, {{{{{c}}}}}, {{{{{nine}}}}})',
-        'Franka Desk': json.dumps(desk),
-        'KUKA': f'LOAD_DATA[1]={{M {m},CM {{{krl_center}}},J {{{krl_moments}}}}}',
-        'URDF': f'<link name="load"><inertial><origin xyz="{c.replace(",", "")}"/><mass '
-        f'value="{m}"/><inertia {named}/></inertial></link><joint name="load_joint" '
-        f'type="fixed"><parent link="{load.frame}"/><child link="load"/></joint>',
-    }
+    return json.dumps(content)
+
+
+def _for_kuka(load: 'Payload') -> str:
+    from scipy.spatial.transform import Rotation  # takes long to import: when needed
+
+    mass, center, _ = _rounded(load)
+    moments, axes = _principal(load.inertia)
+    angles = Rotation.from_matrix(axes).as_euler('ZYX', degrees=True)
+    pose = krl('XYZABC', (*np.round(MILLIMETRES * center, 2), *np.round(angles, 3)))
+    inertia = krl('XYZ', np.round(moments, 7))
+    return f'LOAD_DATA[1]={{M {written(mass)},CM {{{pose}}},J {{{inertia}}}}}'
+
+
+def _principal(inertia: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return principal moments (3,) and their axes (3, 3; columns), next to the flange's axes."""
+    moments, axes = np.linalg.eigh(inertia)
+    order = max(map(list, permutations(range(3))), key=lambda p: np.abs(axes[:, p]).trace())
+    axes = axes[:, order]
+    axes = axes * np.where(axes.diagonal() < 0.0, -1.0, 1.0)
+    axes[:, 0] *= np.linalg.det(axes)  # a rotation
+    return moments[order], axes
+
+
+def _for_urdf(load: 'Payload', elements: np.ndarray) -> str:
+    """Return a link and its joint; elements : (6,) of the inertia, in the order of INERTIA."""
+    mass, center, _ = _rounded(load)
+    place = listed(center).replace(',', '')
+    inertia = ' '.join(f'{name}="{written(x)}"' for name, x in zip(INERTIA, elements))
+    return (
+        f'<link name="load"><inertial><origin xyz="{place}"/><mass value="{written(mass)}"/>'
+        f'<inertia {inertia}/></inertial></link><joint name="load_joint" type="fixed">'
+        f'<parent link="{load.frame}"/><child link="load"/></joint>'
+    )
 
 
 def load_lines(load: 'Payload') -> list[str]:

@@ -9,12 +9,6 @@ from ..identification.identified_model import IdentifiedModel
 Entry = Mapping[str, Any]
 
 
-class Facts:
-    """What sentences are made of; ``always`` : the condition of those that have no other."""
-
-    always = True
-
-
 class ModelStatistics:
     """What the file of a model says of its identification."""
 

@@ -1,8 +1,8 @@
 """What next: the commands that the page of an identification offers, a table of them."""
 
-from dataclasses import dataclass
 from pathlib import Path
 import shlex
+from typing import NamedTuple
 
 from .model_statistics import ModelStatistics
 from ..identification.identified_model import IdentifiedModel
@@ -38,8 +38,7 @@ STEPS = (
 )
 
 
-@dataclass(frozen=True)
-class _Situation:
+class _Situation(NamedTuple):
     """What can be done next with a model; of one that is refused only ``refused`` is true."""
 
     refused: bool

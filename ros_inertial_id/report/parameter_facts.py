@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .knowledge import CORRELATED, DIFFERENT, Knowledge, NOT, ratio, ROUGH, shortened, WELL, ZERO
-from .model_statistics import Facts
 from .mounting import goes_round
 from ..identification.identified_model import IdentifiedModel
 from ..methods import DEFAULT_METHOD
@@ -13,8 +12,7 @@ from ..methods import DEFAULT_METHOD
 MANY = 1 / 3  # share of the parameters of a kind that makes advice worth giving
 
 
-@dataclass(frozen=True)
-class StructureFacts(Facts):
+class StructureFacts(NamedTuple):
     """Base parameters of the bodies of a mechanism: by the torques and by the energy."""
 
     by_torque: int | None
@@ -32,8 +30,7 @@ def structure_facts(model: IdentifiedModel) -> StructureFacts:
     return StructureFacts(s.get('rank_of_bodies'), s.get('rank_by_energy'))
 
 
-@dataclass(frozen=True)
-class ParameterFacts(Facts):
+class ParameterFacts(NamedTuple):
     """
     What base parameters are worth; names in words, '' for none.
 
@@ -56,9 +53,12 @@ def parameter_facts(
     model: IdentifiedModel, evaluated: Sequence[Knowledge], listed: int
 ) -> ParameterFacts:
     """Return the grades of the parameters of a ``model``; evaluated : each of them."""
-    corrected, uncorrected = '', shortened(_impossible(evaluated), listed)
+    impossible = shortened(_impossible(evaluated), listed)
+    corrected = uncorrected = ''
     if 'unconstrained' in model.statistics:
-        corrected, uncorrected = uncorrected, ''
+        corrected = impossible
+    else:
+        uncorrected = impossible
     missing = [item.name for item in evaluated if item.undetermined]
     chance = [item.name for item in evaluated if item.negative and not item.impossible]
     return ParameterFacts(
@@ -90,8 +90,7 @@ def _impossible(evaluated: Sequence[Knowledge]) -> list[str]:
     return [f'{item.name} = {item.unconstrained[0]:.2g}' for item in evaluated if item.impossible]
 
 
-@dataclass(frozen=True)
-class MotionFacts(Facts):
+class MotionFacts(NamedTuple):
     """
     The parameters that another motion would determine; kinds in words, '' for none.
 
@@ -157,8 +156,7 @@ def _lacking(
     return ' and '.join(lacking)
 
 
-@dataclass(frozen=True)
-class MountingFacts(Facts):
+class MountingFacts(NamedTuple):
     """missing : parameters that only other mountings excite, in words."""
 
     missing: str

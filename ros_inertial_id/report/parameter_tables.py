@@ -123,11 +123,11 @@ def friction_table(model: IdentifiedModel) -> Table:
         if item.lead.nonlinear is not None and item.entry['determined']:
             nonlinear_units.setdefault(law, {})[nonlinear_unit(law, unit)] = None
     constants = model.statistics.get('nonlinear_parameters', {})
-    rows = []
+    rows: list[list[Cell | str]] = []
     for joint, by_law in by_joint.items():
         coefficients = [_coefficient(by_law.get(law)) for law in units]
         nonlinear = [_nonlinear(by_law.get(law), constants) for law in nonlinear_units]
-        rows.append((joint, *coefficients, *nonlinear))
+        rows.append([joint, *coefficients, *nonlinear])
     heads = [f'{law} [{" or ".join(of_law)}]' for law, of_law in units.items()]
     heads += [
         f'{law}, nonlinear [{" or ".join(of_law)}]' for law, of_law in nonlinear_units.items()

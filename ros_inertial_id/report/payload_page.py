@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import NamedTuple, TYPE_CHECKING
 
 import numpy as np
 
@@ -28,8 +28,7 @@ POOR_PERCENT = 50.0  # relative residual of what the load adds
 HALF_FROM_DATA = 0.5
 
 
-@dataclass(frozen=True)
-class HoldingTorque:
+class HoldingTorque(NamedTuple):
     """
     Torque that holds an arm at rest over one joint, the others in the middle of their ranges.
 

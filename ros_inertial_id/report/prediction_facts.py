@@ -1,18 +1,17 @@
 """
 Facts about the prediction: verdict, gravity, residuals and their noise, what a model carries over.
 
-Each subject has a dataclass of its own; a function computes it, None where the model knows nothing
-of it.  Attributes that are texts or numbers stand in the texts of ``sentences.SENTENCES``; those
+Each subject has a tuple of its own; a function computes it, None where the model knows nothing of
+it.  Attributes that are texts or numbers stand in the texts of ``sentences.SENTENCES``; those
 that are true or false say which of them apply.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from .knowledge import best_fit, fits, shortened, significant
-from .model_statistics import Facts, ModelStatistics
+from .model_statistics import ModelStatistics
 from .mounting import force_unit, mounting_words
 from ..checks.finding import CROSS, odds, VALIDATION
 from ..checks.thresholds import UNUSABLE_RESIDUAL
@@ -69,8 +68,7 @@ def worst_joint(model: IdentifiedModel) -> tuple[str, float] | None:
     return max(percents.items(), key=lambda item: item[1])
 
 
-@dataclass(frozen=True)
-class VerdictFacts(Facts):
+class VerdictFacts(NamedTuple):
     """word : of the verdict; reasons : why it is not better, '' for none."""
 
     word: str
@@ -95,8 +93,7 @@ def verdict_facts(model: IdentifiedModel) -> VerdictFacts | None:
     return VerdictFacts(verdict['word'], '; '.join(reasons_of(verdict)))
 
 
-@dataclass(frozen=True)
-class GravityFacts(Facts):
+class GravityFacts(NamedTuple):
     """
     The direction of gravity as it was given, against the one that the torques show.
 
@@ -139,8 +136,7 @@ def gravity_facts(model: IdentifiedModel) -> GravityFacts | None:
     )
 
 
-@dataclass(frozen=True)
-class Generalization(Facts):
+class Generalization(NamedTuple):
     """
     Relative residuals [%] of data that a model was not estimated from, against those in training.
 
@@ -228,43 +224,37 @@ def generalization(model: IdentifiedModel, percent: float | None, unseen: str) -
     )
 
 
-@dataclass(frozen=True)
-class ValidatedFacts(Facts):
+class ValidatedFacts(NamedTuple):
     """
     Relative residuals in words: on the validation recording, there as recorded, in training.
 
-    rms : the RMS, where all rows have one unit, else ''; conclusion : of their comparison
+    rms : the RMS, where all rows have one unit, else ''
+    compared : said as its conclusion
     """
 
     percent: str
     raw: str
     training: str
     rms: str
-    conclusion: str
+    compared: Generalization
 
 
-@dataclass(frozen=True)
-class CrossedFacts(Facts):
+class CrossedFacts(NamedTuple):
     """Relative residuals in words, in cross-validation and in training; see ValidatedFacts."""
 
     percent: str
     training: str
-    conclusion: str
+    compared: Generalization
 
 
-@dataclass(frozen=True)
-class TrainedFacts(Facts):
+class TrainedFacts(NamedTuple):
     """The relative residual in training in words, where there are no other data."""
 
     training: str
 
 
-def fit_facts(model: IdentifiedModel, conclude: Callable[[Generalization], str]) -> Facts:
-    """
-    Return the residuals of a ``model`` on the data that say most.
-
-    conclude : the function of a Generalization that says it in words
-    """
+def fit_facts(model: IdentifiedModel) -> ValidatedFacts | CrossedFacts | TrainedFacts:
+    """Return the residuals of a ``model`` on the data that say most."""
     parts = fits(model)
     training = percent_or_unknown(parts['training']['filtered']['relative_percent'])
     if 'validation' in parts:
@@ -275,14 +265,14 @@ def fit_facts(model: IdentifiedModel, conclude: Callable[[Generalization], str])
             raw=percent_or_unknown(raw['relative_percent']),
             training=training,
             rms=_rms_in_words(fit, force_unit(robot_of_model(model))),
-            conclusion=conclude(generalization(model, percent, 'data it has not seen')),
+            compared=generalization(model, percent, 'data it has not seen'),
         )
     if 'cross-validation' in parts:
         percent = parts['cross-validation']['filtered']['relative_percent']
         return CrossedFacts(
             percent=percent_or_unknown(percent),
             training=training,
-            conclusion=conclude(generalization(model, percent, 'left-out parts of this motion')),
+            compared=generalization(model, percent, 'left-out parts of this motion'),
         )
     return TrainedFacts(training)
 
@@ -294,8 +284,7 @@ def _rms_in_words(fit: Mapping[str, Any], unit: str) -> str:
     return f'RMS {significant(fit["rms_all"])} {unit}; '
 
 
-@dataclass(frozen=True)
-class RangeFacts(Facts):
+class RangeFacts(NamedTuple):
     """
     The part of a validation outside of the validity range.
 
@@ -335,8 +324,7 @@ def range_facts(model: IdentifiedModel) -> RangeFacts | None:
     )
 
 
-@dataclass(frozen=True)
-class CutoffFacts(Facts):
+class CutoffFacts(NamedTuple):
     """A validation behind another low-pass: its cutoff [Hz] and the relative residual."""
 
     cutoff: float
@@ -351,8 +339,7 @@ def cutoff_facts(model: IdentifiedModel) -> CutoffFacts | None:
     return CutoffFacts(fixed['cutoff'], percent_or_unknown(fixed['relative_percent']))
 
 
-@dataclass(frozen=True)
-class WorstFacts(Facts):
+class WorstFacts(NamedTuple):
     """The joint with the largest relative residual, which a total over all joints hides."""
 
     name: str
@@ -378,8 +365,7 @@ def worst_facts(model: IdentifiedModel) -> WorstFacts | None:
     return WorstFacts(*worst, of=len(relative_residuals(model)))
 
 
-@dataclass(frozen=True)
-class ConsistencyFacts(Facts):
+class ConsistencyFacts(NamedTuple):
     """The weighted training residual of physically consistent parameters, above the least."""
 
     loss_percent: str
@@ -393,8 +379,7 @@ def consistency_facts(model: IdentifiedModel) -> ConsistencyFacts | None:
     return ConsistencyFacts(significant(consistent['loss_percent'], 2))
 
 
-@dataclass(frozen=True)
-class NoiseFacts(Facts):
+class NoiseFacts(NamedTuple):
     """
     Times [s] for which residuals are autocorrelated.
 
@@ -447,8 +432,7 @@ def noise_facts(model: IdentifiedModel, listed: int) -> NoiseFacts | None:
     )
 
 
-@dataclass(frozen=True)
-class CurvesFacts(Facts):
+class CurvesFacts(NamedTuple):
     """Of how many samples one is drawn; band_percent : of residuals in the band, 0 without."""
 
     thinned: int

@@ -1,15 +1,14 @@
 """
-Facts about recordings: what was not right in them and in their signals, one dataclass each.
+Facts about recordings: what was not right in them and in their signals, one tuple each.
 
 ``where`` is ' (recording 2)', '' where there is only one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
-from .model_statistics import Facts, ModelStatistics
+from .model_statistics import ModelStatistics
 from ..dynamics.robot_model import RIGHT_ANGLE, rounded_mounting
 from ..identification.identified_model import IdentifiedModel
 from ..measurement.summary import Summary
@@ -19,16 +18,14 @@ LOST_SECONDS = 0.5  # a marker must be gone, or an IMU silent, before it is wort
 TURNED_DEGREES = 3.0  # an IMU must be from its description
 
 
-@dataclass(frozen=True)
-class UnusedFacts(Facts):
+class UnusedFacts(NamedTuple):
     """A recording that was not used, and why."""
 
     path: str
     reason: str
 
 
-@dataclass(frozen=True)
-class ManyUnusedFacts(Facts):
+class ManyUnusedFacts(NamedTuple):
     """How many recordings that were not used are not named."""
 
     more: int
@@ -39,7 +36,7 @@ class ManyUnusedFacts(Facts):
         return self.more > 0
 
 
-def unused_facts(model: IdentifiedModel) -> Iterator[Facts]:
+def unused_facts(model: IdentifiedModel) -> Iterator[UnusedFacts | ManyUnusedFacts]:
     """Yield the recordings that a ``model`` is not from though they were given."""
     reasons = model.provenance.get('left_out', {})
     for path, reason in list(reasons.items())[:NAMED_RECORDINGS]:
@@ -47,8 +44,7 @@ def unused_facts(model: IdentifiedModel) -> Iterator[Facts]:
     yield ManyUnusedFacts(len(reasons) - NAMED_RECORDINGS)
 
 
-@dataclass(frozen=True)
-class RoundedMountingFacts(Facts):
+class RoundedMountingFacts(NamedTuple):
     """A mounting as it was given, and as it is read, None for the same."""
 
     given: str
@@ -66,8 +62,7 @@ def rounded_mounting_facts(model: IdentifiedModel) -> Iterator[RoundedMountingFa
         yield RoundedMountingFacts(text, rounded_mounting(text))
 
 
-@dataclass(frozen=True)
-class FindingFacts(Facts):
+class FindingFacts(NamedTuple):
     """What a check found, as a sentence without its point."""
 
     sentence: str
@@ -89,8 +84,7 @@ def in_recording(number: int, count: int) -> str:
     return f' (recording {number + 1})'
 
 
-@dataclass(frozen=True)
-class MaskedFacts(Facts):
+class MaskedFacts(NamedTuple):
     """Shares of the samples of each recording that were masked as bad (0 to 1)."""
 
     shares: Sequence[float]
@@ -106,8 +100,7 @@ class MaskedFacts(Facts):
         return ', '.join(f'{100 * share:.2g} %' for share in self.shares)
 
 
-@dataclass(frozen=True)
-class MarkerFacts(Facts):
+class MarkerFacts(NamedTuple):
     """The longest time [s] for which a marker was lost, and when that began."""
 
     marker: str
@@ -122,8 +115,7 @@ class MarkerFacts(Facts):
         return self.seconds >= LOST_SECONDS
 
 
-@dataclass(frozen=True)
-class ImuFacts(Facts):
+class ImuFacts(NamedTuple):
     """
     An IMU on a body.
 
@@ -148,8 +140,7 @@ class ImuFacts(Facts):
         return self.turned > TURNED_DEGREES
 
 
-@dataclass(frozen=True)
-class WristSensorFacts(Facts):
+class WristSensorFacts(NamedTuple):
     """Angles [deg] about its axes by which a force-torque sensor is turned."""
 
     topic: str
@@ -159,7 +150,9 @@ class WristSensorFacts(Facts):
     where: str
 
 
-def signal_facts(summaries: Sequence[Summary]) -> Iterator[Facts]:
+def signal_facts(
+    summaries: Sequence[Summary],
+) -> Iterator[MarkerFacts | ImuFacts | WristSensorFacts]:
     """Yield what methods noted of the signals of each recording."""
     for number, summary in enumerate(summaries):
         where = in_recording(number, len(summaries))

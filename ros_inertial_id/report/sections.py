@@ -4,12 +4,21 @@ Sections: what the pages consist of. Copy a list, reorder it, leave some out, ad
 A section is a function of the numbers of a result and the Drawings of the page that yields its
 Section: heading, sentences, tables, charts. Where there is nothing to show it yields none.
 
+    from dataclasses import replace
+    from ros_inertial_id.report.sections import friction, IDENTIFICATION, IdentifiedNumbers, links
+    from ros_inertial_id.report.sections import Section, Table
+
     def masses(numbers, drawings):
         rows = [(link.name, f'{link.values[0]:.2f}') for link in numbers.links]
         yield Section('Masses', tables=[Table(('link', 'mass [kg]'), rows)])
 
-    page = replace(IDENTIFICATION, sections=(masses, friction, parameters))
+    page = replace(IDENTIFICATION, sections=(masses, links, friction))
     page.write(IdentifiedNumbers(result.identification), 'mine.html')
+
+The attributes of the numbers are documented at their class; ``numbers.model`` is all that was
+identified. Methods of Drawings make charts and return their numbers, for ``Section.charts``. A
+cell of a Table is a text, or a Cell with a number to sort by. ``links`` and ``moving_arm`` show an
+arm in 3D, of which a page has one at most. A page of another head is ``Page(head, sections)``.
 
 ===================  ==================================  =======================================
 section              heading                             reads
@@ -50,6 +59,7 @@ from .checkup_page import CheckedNumbers, findings, joints, recordings
 from .comparison import Comparison
 from .comparison_page import base_parameters, friction_over_speed, on_one_bag, residuals
 from .design_page import limits_used, moving_arm
+from .drawings import Drawings
 from .drift_page import bags_left_out, robots
 from .identified_page import (
     decisions,
@@ -62,16 +72,20 @@ from .identified_page import (
 )
 from .page import Page
 from .payload_page import components, for_controllers, holding, WeighedNumbers
+from .sheet import Card, Cell, Section, Sheet, Table
 
 __all__ = [
     'bags_left_out',
     'base_parameters',
+    'Card',
+    'Cell',
     'CheckedNumbers',
     'CHECKUP',
     'COMPARISON',
     'components',
     'decisions',
     'DESIGN',
+    'Drawings',
     'DRIFT',
     'findings',
     'for_controllers',
@@ -93,6 +107,9 @@ __all__ = [
     'recordings',
     'residuals',
     'robots',
+    'Section',
+    'Sheet',
+    'Table',
     'WeighedNumbers',
 ]
 

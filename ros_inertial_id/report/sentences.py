@@ -11,7 +11,9 @@ from typing import Any
 
 from . import choice_facts, parameter_facts, prediction_facts, recording_facts
 from .knowledge import DIFFERENT
-from .model_statistics import Facts
+
+Facts = tuple[Any, ...]  # a NamedTuple of a module of facts
+ALWAYS = ''  # instead of an attribute, of what is said under no condition
 
 # {facts: ((attribute that must be true, sentence), ...)}, said in this order.
 SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
@@ -35,21 +37,21 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
     ),
     prediction_facts.ValidatedFacts: (
         (
-            'always',
+            ALWAYS,
             'Validation recording: relative residual {percent} ({rms}raw {raw}), in training '
-            '{training}: {conclusion}.',
+            '{training}: {compared}.',
         ),
     ),
     prediction_facts.CrossedFacts: (
         (
-            'always',
+            ALWAYS,
             'No validation recording. 5-fold cross-validation: relative residual {percent} '
-            '(training {training}): {conclusion}.',
+            '(training {training}): {compared}.',
         ),
     ),
     prediction_facts.TrainedFacts: (
         (
-            'always',
+            ALWAYS,
             'No validation recording: the relative residual of {training} in training says '
             'nothing about other motions.',
         ),
@@ -63,7 +65,7 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
     ),
     prediction_facts.CutoffFacts: (
         (
-            'always',
+            ALWAYS,
             'Behind a low-pass of {cutoff:.0f} Hz, as other tools state it, the relative '
             'residual of the validation is {percent}.',
         ),
@@ -73,7 +75,7 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
     ),
     prediction_facts.ConsistencyFacts: (
         (
-            'always',
+            ALWAYS,
             'The model uses the physically consistent parameters; their weighted training '
             'residual is {loss_percent} % above that of unconstrained least squares.',
         ),
@@ -100,7 +102,7 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
         ),
     ),
     parameter_facts.ParameterFacts: (
-        ('always', 'Relative standard errors of the base parameters: {grades}.'),
+        (ALWAYS, 'Relative standard errors of the base parameters: {grades}.'),
         ('missing', 'Not determined by the data, no value is given: {missing}.'),
         (
             'described',
@@ -148,7 +150,7 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
             'with the base tilted before the robot is mounted another way.',
         ),
     ),
-    recording_facts.UnusedFacts: (('always', 'Recording not used: {path}: {reason}'),),
+    recording_facts.UnusedFacts: ((ALWAYS, 'Recording not used: {path}: {reason}'),),
     recording_facts.ManyUnusedFacts: (
         ('some', '{more} more recordings not used, see provenance of the model file.'),
     ),
@@ -159,7 +161,7 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
             'right one is that.',
         ),
     ),
-    recording_facts.FindingFacts: (('always', '{sentence}{where}.'),),
+    recording_facts.FindingFacts: ((ALWAYS, '{sentence}{where}.'),),
     recording_facts.MaskedFacts: (
         ('some', 'Masked as bad: {percents} of the samples of each recording.'),
     ),
@@ -184,7 +186,7 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
     ),
     recording_facts.WristSensorFacts: (
         (
-            'always',
+            ALWAYS,
             'The force-torque sensor of {topic} is turned by {x:.2f}, {y:.2f}, {z:.2f} degrees '
             'about its x, y, z axes; this was estimated from the motion and corrected{where}.',
         ),
@@ -198,7 +200,7 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
     ),
     prediction_facts.CurvesFacts: (
         (
-            'always',
+            ALWAYS,
             'Drag to zoom, double click for the whole range; arrow keys, + and - on a selected '
             'chart, Ctrl and the wheel on any. All joints share their time.',
         ),
@@ -237,19 +239,24 @@ class _Attributes(dict[str, Any]):
         self._facts = facts
 
     def __missing__(self, name: str) -> Any:
-        return getattr(self._facts, name)
+        attribute = getattr(self._facts, name)
+        if isinstance(attribute, prediction_facts.Generalization):
+            return _concluded(attribute)
+        return attribute
 
 
 def said(*subjects: Facts | None) -> list[str]:
     """Return the sentences that apply to ``subjects``, none to those that nothing is known of."""
     texts = []
-    for facts in filter(None, subjects):
+    for facts in subjects:
+        if facts is None:
+            continue
         for attribute, text in SENTENCES[type(facts)]:
-            if getattr(facts, attribute):
+            if attribute == ALWAYS or getattr(facts, attribute):
                 texts.append(text.format_map(_Attributes(facts)))
     return texts
 
 
-def concluded(compared: prediction_facts.Generalization) -> str:
+def _concluded(compared: prediction_facts.Generalization) -> str:
     """Return the end of a sentence that compares residuals of other data with the training's."""
     return CONCLUSIONS[compared.conclusion].format_map(_Attributes(compared))

@@ -49,18 +49,35 @@ class Table:
     """
     A table of cells, each a text or a Cell.
 
-    heads, rows : as many cells as heads; words : columns of words, which stand left
+    heads, rows : as many cells as heads, else ConfigError
+    words : columns of words, which stand left
     flagged : numbers of rows with something wrong; note : below it
     grades : of the rows; with them the table can be sorted and filtered
     """
 
     heads: Sequence[str]
-    rows: Sequence[Sequence[Any]]
+    rows: Sequence[Sequence[Cell | str]]
     words: Sequence[int] = ()
     flagged: Sequence[int] = ()
     title: str = ''
     note: str = ''
     grades: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.heads):
+                raise ConfigError(
+                    f'a row of the table of {", ".join(self.heads)}',
+                    expected=f'{len(self.heads)} cells',
+                    found=len(row),
+                )
+            for cell in row:
+                if not isinstance(cell, (Cell, str)):
+                    raise ConfigError(
+                        f'a cell of the table of {", ".join(self.heads)}',
+                        expected='a text or a Cell',
+                        found=repr(cell),
+                    )
 
     def lines(self) -> list[str]:
         """Return the table as lines of text; columns beyond the terminal's width stand below."""

@@ -1,15 +1,15 @@
 """The summary of an identification: as text for terminals and logs, as numbers for programs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
 from .knowledge import ratio
-from .links import links_of
+from .links import Link, links_of
 from .parameter_tables import friction_table
 from .tables import joints_table
-from .uses import uses_of
-from .words import chapters, verdict
+from .uses import Uses, uses_of
+from .words import chapters
 from ..identification.identified_model import IdentifiedModel
 from ..measurement.summary import Summary
 
@@ -73,6 +73,13 @@ def _vector(components: Iterable[float]) -> str:
 
 def outline(model: IdentifiedModel) -> dict[str, Any]:
     """Return the numbers of a ``model`` for programs: those of --json and of the page."""
+    return outline_of(model, chapters(model), uses_of(model), links_of(model))
+
+
+def outline_of(
+    model: IdentifiedModel, texts: Mapping[str, Sequence[str]], uses: Uses, links: Sequence[Link]
+) -> dict[str, Any]:
+    """Return the ``outline`` of a ``model`` whose chapters, uses and links are computed."""
     statistics = dict(model.statistics)
     if 'unconstrained' in statistics:
         unconstrained = dict(statistics['unconstrained'])
@@ -82,10 +89,10 @@ def outline(model: IdentifiedModel) -> dict[str, Any]:
     of_parameters = {key: mounting.pop(key) for key in ('known', 'missing') if key in mounting}
     return {
         'method': model.method,
-        'sentences': verdict(model),
+        'sentences': [text for sentences in texts.values() for text in sentences],
         **statistics,
-        'uses': uses_of(model).to_dict(),
-        'links': [link.to_dict() for link in links_of(model)],
+        'uses': uses.to_dict(),
+        'links': [link.to_dict() for link in links],
         'base_parameters': [_entry(entry) for entry in model.base],
         'mounting_parameters': of_parameters,
         'preprocessing': model.preprocessing,

@@ -31,10 +31,10 @@ LINK_HEADS = (
 
 def uses_table(uses: Uses) -> Table:
     """Return one row per use: its grade, the numbers that decide it, what the grades mean."""
-    rows = []
+    rows: list[list[Cell | str]] = []
     for use, grade, numbers, *meaning in uses.rows():
         dimmed = [Cell(text, None, 'dim') for text in meaning]
-        rows.append((use.capitalize(), _graded(grade, grade), numbers, *dimmed))
+        rows.append([use.capitalize(), _graded(grade, grade), numbers, *dimmed])
     return Table(
         ('use', 'grade', 'numbers', 'graded by the ratio of', 'good up to', 'no above'),
         rows,
@@ -78,10 +78,10 @@ def _grade_of_joint(joint: JointUse, use: str) -> Cell | str:
 
 def links_table(links: Sequence[Link]) -> Table:
     """Return mass, centre of mass and principal moments of inertia of ``links``, and the prior."""
-    rows = []
+    rows: list[list[Cell | str]] = []
     for link in links:
         cells = [_link_cell(link, k) for k in range(len(LINK_HEADS))]
-        rows.append((link.name, *cells))
+        rows.append([link.name, *cells])
     heads = [f'{head} [{unit}]' for head, unit in zip(LINK_HEADS, LINK_UNITS)]
     return Table(
         ('link', *heads),

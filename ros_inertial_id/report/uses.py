@@ -191,8 +191,7 @@ class Uses:
         return 'at most ' + max(numbers, key=lambda number: float(number.split()[0]))
 
 
-@dataclass(frozen=True)
-class Holding:
+class Holding(NamedTuple):
     """
     Torques of a joint that hold the robot at rest, over postures (N,) within the training range.
 

@@ -16,16 +16,16 @@ def verdict(model: IdentifiedModel, listed: int = 10) -> list[str]:
 
 def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
     """Return {heading: sentences} of the verdict on a ``model``, see ``verdict``."""
-    from . import parameter_facts, prediction_facts  # dataclasses take long to make: when needed
+    from . import parameter_facts, prediction_facts  # and all their tuples: when something is said
     from .recording_words import recording_sentences
-    from .sentences import concluded, said
+    from .sentences import said
 
     evaluated = evaluate(model)
     return {
         'Prediction': said(
             prediction_facts.verdict_facts(model),
             prediction_facts.gravity_facts(model),
-            prediction_facts.fit_facts(model, concluded),
+            prediction_facts.fit_facts(model),
             prediction_facts.range_facts(model),
             prediction_facts.cutoff_facts(model),
             prediction_facts.worst_facts(model),

@@ -14,10 +14,10 @@ from ros_inertial_id.cli.main import main
 from ros_inertial_id.errors import RobotModelError
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.report import verdict, write_report
-from ros_inertial_id.report.comparison import compare_models
+from ros_inertial_id.report.comparison import compare_models, residuals_table
 from ros_inertial_id.report.curves import curves
 from ros_inertial_id.report.decision_tables import settings_table
-from ros_inertial_id.report.knowledge import evaluate
+from ros_inertial_id.report.knowledge import evaluate, significant
 from ros_inertial_id.report.prediction_facts import worst_joint
 
 
@@ -263,6 +263,13 @@ def test_models_are_compared_with_the_significance_of_differences(good, tmp_path
     with pytest.raises(RobotModelError, match='another robot'):
         compare_models(['a', 'b'], [good.model, strange], {})
     assert main(words[:2]) == 2
+
+
+def test_a_model_beside_itself_has_two_rows_of_residuals(good):
+    fit = good.model.statistics['validation']['filtered']
+    comparison = compare_models(['a', 'a'], [good.model, good.model], {'a': fit})
+    percent = significant(fit['relative_percent'])
+    assert [(row[0], row[-1]) for row in residuals_table(comparison).rows] == [('a', percent)] * 2
 
 
 def test_a_spike_of_one_sample_is_not_thinned_out():

@@ -1,16 +1,24 @@
 """Pages are lists of sections, sentences rows of a table: both hold together, to be recomposed."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 import string
 
 import pytest
 from test_report import OPTIONS, Page, record
 
+from ros_inertial_id.errors import ConfigError
+from ros_inertial_id.identification.identified_model import plain
 from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.report import parameter_facts, prediction_facts, sections
-from ros_inertial_id.report.sections import friction, IDENTIFICATION, IdentifiedNumbers, parameters
-from ros_inertial_id.report.sentences import CONCLUSIONS, said, SENTENCES
-from ros_inertial_id.report.sheet import Section, Table
+from ros_inertial_id.report import outline, parameter_facts, prediction_facts, sections
+from ros_inertial_id.report.sections import (
+    friction,
+    IDENTIFICATION,
+    IdentifiedNumbers,
+    parameters,
+    Section,
+    Table,
+)
+from ros_inertial_id.report.sentences import ALWAYS, CONCLUSIONS, said, SENTENCES
 
 
 @pytest.fixture(scope='module')
@@ -42,6 +50,26 @@ def test_a_page_of_somebody_has_its_sections_in_its_order(result, tmp_path):
     assert len(shown.data['charts']) == 3  # friction of two joints, and the head's worst joint
 
 
+@pytest.mark.parametrize(
+    ('row', 'message'),
+    [
+        (
+            ('link1', 2.7),
+            'a cell of the table of link, mass; expected a text or a Cell; found 2.7',
+        ),
+        (('link1',), 'a row of the table of link, mass; expected 2 cells; found 1'),
+    ],
+)
+def test_a_table_of_somebody_refuses_what_it_cannot_show(row, message):
+    with pytest.raises(ConfigError, match=message):
+        Table(('link', 'mass'), [row])
+
+
+def test_the_numbers_of_a_page_are_those_of_programs(result):
+    numbers = IdentifiedNumbers(result)
+    assert plain(IDENTIFICATION.sheet(numbers).numbers) == plain(outline(result.model))
+
+
 def test_the_usual_page_is_the_list_of_its_sections(result):
     sheet = IDENTIFICATION.sheet(IdentifiedNumbers(result))
     assert headings(sheet) == [
@@ -65,11 +93,6 @@ def test_every_section_stands_in_the_documented_list():
     }
 
 
-def attributes(kind):
-    """Return the names that sentences about facts may ask for."""
-    return {field.name for field in fields(kind)} | set(dir(kind))
-
-
 def asked_for(text):
     return {name for _, name, _, _ in string.Formatter().parse(text) if name}
 
@@ -77,12 +100,12 @@ def asked_for(text):
 @pytest.mark.parametrize('kind', SENTENCES, ids=lambda kind: kind.__name__)
 def test_sentences_ask_for_what_their_facts_have(kind):
     for condition, text in SENTENCES[kind]:
-        assert {condition, *asked_for(text)} <= attributes(kind)
+        assert {condition, *asked_for(text)} <= {ALWAYS, *dir(kind)}
 
 
 def test_conclusions_ask_for_what_a_generalization_has():
     for text in CONCLUSIONS.values():
-        assert asked_for(text) <= attributes(prediction_facts.Generalization)
+        assert asked_for(text) <= set(dir(prediction_facts.Generalization))
 
 
 def test_nothing_is_said_of_what_is_not_known_or_does_not_apply():

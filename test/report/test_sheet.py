@@ -113,6 +113,20 @@ def test_a_recording_is_drawn_with_what_was_found_shaded(tmp_path):
     assert [chart['marks'] for chart in charts] == [[{'x': 1.0, 'to': 1.5, 'name': 'spikes'}], []]
 
 
+def test_efforts_are_drawn_whose_positions_come_on_another_topic(tmp_path):
+    bag = record()
+    joint_states = bag.channels['/joint_states']
+    efforts = replace(joint_states, fields={'effort': joint_states.fields['effort']})
+    bag = replace(bag, channels={'/efforts': efforts})
+    checkup = replace(FOUND, joints={}, checks=())
+    page = shown(checkup_sheet(checkup, ['a bag'], [bag]), tmp_path)[1]
+    panes = [chart['panes'] for chart in page.data['charts'].values()]
+    assert [[pane['label'] for pane in of_joint] for of_joint in panes] == [
+        ['effort [N m, N]'],
+        ['effort [N m, N]'],
+    ]
+
+
 def test_what_is_drawn_has_the_extremes_and_breaks_in_gaps():
     t = np.delete(np.arange(20_000) / 1000.0, slice(9000, 9500))
     y = np.sin(t)
