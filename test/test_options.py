@@ -251,6 +251,7 @@ def test_any_setting_is_read_again_as_it_was_written(block, data):
         st.fixed_dictionaries({}, optional={n: values_of(s) for n, s in settings_of(kind).items()})
     )
     written = options_from(kind, chosen, 'code')
+    assert {name: getattr(written, name) for name in chosen} == chosen
     for text in (yaml.safe_dump(plain(chosen)), json.dumps(plain(chosen))):
         assert options_from(kind, yaml_content(text, 'a file'), 'a file') == written
     whole = yaml.safe_dump(plain(asdict(written)))

@@ -7,12 +7,13 @@ import mujoco_arm
 import numpy as np
 import pytest
 from recording_faults import columns, rebuilt
+from recordings import recording_of
 
 from ros_inertial_id.checks import channel_checks as module
 from ros_inertial_id.checks import signal_values
 from ros_inertial_id.checks.channel_checks import channel_checks
 from ros_inertial_id.checks.finding import DOUBTFUL, MASKED, NOTE, WRONG
-from ros_inertial_id.measurement.recording import Channel, Recording
+from ros_inertial_id.measurement.recording import Channel
 
 IMU = 'sensor_msgs/msg/Imu'
 
@@ -249,7 +250,7 @@ def test_other_sensors_are_checked_channel_by_channel():
 
     def imu(values, stamp_ns=stamps):
         channel = Channel('/imu', IMU, stamp_ns, stamp_ns, {'angular_velocity': values})
-        return Recording({'/imu': channel})
+        return recording_of(channel)
 
     assert channel_checks(imu(rate.copy())) == []
     frozen, late = rate.copy(), stamps.copy()

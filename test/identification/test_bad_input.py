@@ -10,7 +10,7 @@ import re
 import mujoco_arm
 import numpy as np
 import pytest
-from recordings import altered
+from recordings import altered, recording_of
 from scipy.spatial.transform import Rotation
 
 from ros_inertial_id.errors import ConfigError, InertialIdError, RecordingError, RobotModelError
@@ -132,7 +132,7 @@ def test_motion_and_effort_on_two_clocks_are_refused(arm3_recording, urdf):
 )
 def test_recordings_that_are_too_short_are_refused(arm3_recording, urdf, count, words):
     channel = arm3_recording.channels[TOPIC].rows(slice(count))
-    refused(Recording({TOPIC: channel}), urdf, words, InertialIdError)
+    refused(recording_of(channel), urdf, words, InertialIdError)
 
 
 @pytest.mark.parametrize('velocity', [True, False])

@@ -145,10 +145,10 @@ def record(urdf, mounting, seed, noise=0.01):
 
 
 @pytest.fixture(scope='module')
-def arm():
-    """Return the true and the believed description of a two-joint arm."""
+def arm2():
+    """Return the believed and the true description of a two-joint arm."""
     urdf = mujoco_arm.description('arm2')
-    return mujoco_arm.true_urdf(urdf, 1), urdf
+    return urdf, mujoco_arm.true_urdf(urdf, 1)
 
 
 def options():
@@ -158,8 +158,8 @@ def options():
     return replace(options_class('serial_arm')(), friction=())
 
 
-def test_prediction_under_another_mounting_is_refused_and_names_what_is_missing(arm):
-    true, urdf = arm
+def test_prediction_under_another_mounting_is_refused_and_names_what_is_missing(arm2):
+    urdf, true = arm2
     model = identify([record(true, 'upright', 0)], options(), urdf=urdf).model
     assert model.mounting['missing'] == ['mcx1', 'mcyR1']
     assert len(model.mounting['known']) == 8
@@ -170,8 +170,8 @@ def test_prediction_under_another_mounting_is_refused_and_names_what_is_missing(
     assert hanging['filtered']['relative_percent'] < 1.0
 
 
-def test_recordings_of_several_mountings_are_one_identification(arm):
-    true, urdf = arm
+def test_recordings_of_several_mountings_are_one_identification(arm2):
+    urdf, true = arm2
     model = identify(
         [record(true, 'upright', 0), record(true, 'rpy 1.5707963 0 0', 2)], options(), urdf=urdf
     ).model

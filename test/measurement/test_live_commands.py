@@ -5,14 +5,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from recordings import channel_of, EPOCH_NS, joint_states, stamps_of
+from recordings import channel_of, EPOCH_NS, joint_states, recording_of, stamps_of
 
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
 from ros_inertial_id.measurement.joints.observation import observe_joints, with_time_offset
 from ros_inertial_id.measurement.live import listen_to_joints
 from ros_inertial_id.measurement.live_commands import CommandedMotion, live_commands
-from ros_inertial_id.measurement.recording import Recording
 from ros_inertial_id.measurement.summary import Summary
 
 JOINTS, DELAY, LIMIT = ('shoulder', 'elbow'), 0.005, 3.0
@@ -68,7 +67,7 @@ def states_of(channels, limit=(0.0, LIMIT), batch=40):
 
 def test_torques_are_those_of_the_whole_recording():
     t, tau, late = states_of((STATES, COMMANDS, AHEAD), (0.0, 0.0))
-    recording = Recording({c.topic: c for c in (STATES, COMMANDS, AHEAD)})
+    recording = recording_of(STATES, COMMANDS, AHEAD)
     whole = [
         *with_time_offset(
             observe_joints(recording, JOINTS, OPTIONS, limit=np.zeros(2)), -DELAY

@@ -46,15 +46,13 @@ def recording(seed, duration, markers, imu, torque, noise=seen.NOISE):
 def _markers(rng, t, stamps, noise):
     """Return the channels of two pins and a tag on the rod."""
     points, angle = seen.places(seen.truth(t)[0])
-    turn, out = seen.UPRIGHT * Rotation.from_euler('z', angle[:, None]), []
+    out = []
     for topic, position in points.items():
-        fields = {'position': position + noise * rng.standard_normal(position.shape)}
-        kind = 'geometry_msgs/msg/PointStamped'
+        position = position + noise * rng.standard_normal(position.shape)
+        turn = None
         if topic == seen.TAG:
-            errors = Rotation.from_rotvec(seen.TAG_NOISE * rng.standard_normal((len(t), 3)))
-            fields['orientation_xyzw'] = (turn * errors).as_quat()
-            kind = 'geometry_msgs/msg/PoseStamped'
-        out.append(channel_of(topic, kind, stamps, fields))
+            turn = seen.noisy_tag(rng, angle)
+        out.append(seen.marker_channel(topic, stamps, position, turn))
     return out
 
 

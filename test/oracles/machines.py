@@ -1,13 +1,11 @@
 """The mechanisms of urdf/ with their closures, and a four-bar that is sawn through and welded."""
 
-import pathlib
-
+import mujoco_arm
 import slider_crank_lagrangian as oracle
 
 from ros_inertial_id.methods import METHODS
 
 closed_loop = METHODS['closed_loop']
-URDF = pathlib.Path(__file__).parents[2] / 'urdf'
 GRAVITY = (0.0, 0.0, -9.81)
 MACHINES = {
     'slider_crank': (oracle.CLOSURES, ('crank',), oracle.START),
@@ -53,8 +51,8 @@ SAWN = """
 
 def text(name):
     if name != 'welded_four_bar':
-        return (URDF / f'{name}.urdf').read_text()
-    whole = (URDF / 'four_bar.urdf').read_text()
+        return mujoco_arm.description(name)
+    whole = mujoco_arm.description('four_bar')
     cut = whole.index('  <joint name="coupler_end_joint"')
     after = '<link name="coupler_end"/>'
     return (whole[:cut] + whole[whole.index(after) + len(after) :]).replace('</robot>', SAWN)

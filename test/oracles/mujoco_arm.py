@@ -165,3 +165,21 @@ def problem(urdf, options, t, q, v, a, tau, folds=1):
     for part in parts[1:]:
         total = total.merge(part)
     return Problem(total, base, {}), parts
+
+
+def two_joint_problem(noise=0.0, seed=0):
+    """
+    Return (Problem of a two-joint arm without friction, its true base parameters, its motion).
+
+    noise : deviation of torques [N m], of all or (2,); the motion : URDF text, t, q, v, a, tau
+    """
+    from ros_inertial_id.dynamics.robot_model import load_robot_model
+    from ros_inertial_id.methods import METHODS
+
+    urdf = description('arm2')
+    true = true_urdf(urdf, 7)
+    t, q, v, a = motion(2, 20, 50, seed=3)
+    tau = torque(true, q, v, a) + noise * np.random.default_rng(seed).normal(size=v.shape)
+    made, _ = problem(urdf, METHODS['serial_arm'].Options(friction=()), t, q, v, a, tau)
+    truth = made.base.reduce(load_robot_model(true).inertias.ravel())
+    return made, truth, (urdf, t, q, v, a, tau)

@@ -1,17 +1,10 @@
 """Closed mechanisms moved by MuJoCo, and Recordings of their encoders and motors."""
 
-import pathlib
-
 from closed_mechanism import ClosedMechanism
 import numpy as np
 from recordings import joint_states, of_rig
 
-URDF = pathlib.Path(__file__).parents[2] / 'urdf'
 STEP = 1e-4  # [s]: half of it is the lag of velocities in the integration
-
-
-def description(name):
-    return (URDF / f'{name}.urdf').read_text()
 
 
 def encoder_recording(urdf, closures, start, reference, gains, duration, noise, seed, **forces):

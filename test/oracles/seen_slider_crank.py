@@ -4,7 +4,7 @@ Markers on the slider-crank by hand: points, a tag, occlusion, exchanges, outlie
 Shares no code with what sees them: places follow from two lengths, torques from the Lagrangian.
 """
 
-import mujoco_mechanism
+import mujoco_arm
 import numpy as np
 from recordings import channel_of, joint_states, of_rig, stamps_of
 from scipy.spatial.transform import Rotation
@@ -12,7 +12,7 @@ import slider_crank_lagrangian as oracle
 
 from ros_inertial_id.identification.settings import options_class
 
-URDF = mujoco_mechanism.description('slider_crank')
+URDF = mujoco_arm.description('slider_crank')
 CRANK, SLIDER, TAG = '/crank_pin', '/slider_pin', '/rod_tag'
 LINES = (f'{CRANK} rod_link', f'{SLIDER} slider_link', f'{TAG} rod_tag pose')
 NOISE, TAG_NOISE = 3e-4, 5e-3  # [m], [rad]
@@ -50,6 +50,20 @@ def places(z):
     return {topic: UPRIGHT.apply(p) for topic, p in out.items()}, angle
 
 
+def marker_channel(topic, stamps, position, turn=None):
+    """Return the Channel of a point at ``position`` (M, 3) [m], of a tag with its Rotation."""
+    fields, kind = {'position': position}, 'PointStamped'
+    if turn is not None:
+        fields['orientation_xyzw'], kind = turn.as_quat(), 'PoseStamped'
+    return channel_of(topic, f'geometry_msgs/msg/{kind}', stamps, fields)
+
+
+def noisy_tag(rng, angle):
+    """Return the Rotation of the tag in the base as it is read, by the rod's angle (M,)."""
+    turn = UPRIGHT * Rotation.from_euler('z', angle[:, None])
+    return turn * Rotation.from_rotvec(TAG_NOISE * rng.standard_normal((len(angle), 3)))
+
+
 def recording(seed, seen, wrong=0.0, camera=None, noise=NOISE, begin=0.0):
     """
     Return the Recording of DURATION.
@@ -60,7 +74,6 @@ def recording(seed, seen, wrong=0.0, camera=None, noise=NOISE, begin=0.0):
     """
     rng, t = np.random.default_rng(seed), np.arange(begin, DURATION, 1 / RATE)
     points, angle = places(truth(t)[0])
-    turn = UPRIGHT * Rotation.from_euler('z', angle[:, None])
     swapped = rng.random(len(t)) < wrong
     points[CRANK][swapped], points[SLIDER][swapped] = (
         points[SLIDER][swapped].copy(),
@@ -72,14 +85,11 @@ def recording(seed, seen, wrong=0.0, camera=None, noise=NOISE, begin=0.0):
         at = points[topic] + noise * rng.standard_normal((len(t), 3))
         astray = rng.random(len(t)) < wrong
         at[astray] += rng.uniform(-0.3, 0.3, (int(astray.sum()), 3))
-        fields = {'position': view.apply(at - (camera or np.zeros(6))[:3])}
+        position, turn = view.apply(at - (camera or np.zeros(6))[:3]), None
         if topic == TAG:
-            noisy = turn * Rotation.from_rotvec(TAG_NOISE * rng.standard_normal((len(t), 3)))
-            fields['orientation_xyzw'] = (view * noisy).as_quat()
-        kind = 'PoseStamped' if topic == TAG else 'PointStamped'
-        kept = chosen(t, rng)
-        fields = {name: values[kept] for name, values in fields.items()}
-        channels.append(channel_of(topic, f'geometry_msgs/msg/{kind}', stamps[kept], fields))
+            turn = view * noisy_tag(rng, angle)
+        rows = chosen(t, rng)
+        channels.append(marker_channel(topic, stamps, position, turn).rows(rows))
     t = np.arange(0.0, DURATION, 1e-3)
     tau = oracle.torque(*truth(t)) + 1e-2 * rng.standard_normal(len(t))
     channels.append(joint_states(('crank',), t, '/torque', effort=tau[:, None]))

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-import mujoco_mechanism
+import mujoco_arm
 import slider_crank_lagrangian as oracle
 
 from ros_inertial_id.identification.settings import options_class
@@ -10,7 +10,7 @@ from ros_inertial_id.measurement.recording import Recording
 from ros_inertial_id.rigs.simulation.slider_crank import SliderCrank, TRUE_TORQUE
 from ros_inertial_id.rigs.simulation.wrist_sensor import TRUE_WRENCH, WristRig
 
-CRANK_URDF = mujoco_mechanism.description('slider_crank')
+CRANK_URDF = mujoco_arm.description('slider_crank')
 CRANK, SLIDER, TAG = '/markers/crank_pin', '/markers/slider_pin', '/markers/rod_tag'
 CRANK_OPTIONS = options_class('closed_loop')(
     closures=oracle.CLOSURES,

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-import mujoco_mechanism
+import mujoco_arm
 import numpy as np
 import slider_crank_lagrangian as oracle
 
@@ -12,7 +12,7 @@ from ros_inertial_id.identification.settings import options_class
 OPTIONS = options_class('closed_loop')(
     closures=oracle.CLOSURES, independent=('crank',), start=oracle.START, estimator='ordinary'
 )
-URDF = mujoco_mechanism.description('slider_crank')
+URDF = mujoco_arm.description('slider_crank')
 
 
 def recording(motion=oracle.lively, *, duration=2.0, seed=None, extra=None, sign=1.0):

@@ -26,15 +26,8 @@ def options():
     )
 
 
-@pytest.fixture(scope='module')
-def arm():
-    """Return (URDF, true URDF)."""
-    urdf = mujoco_arm.description('arm3')
-    return urdf, mujoco_arm.true_urdf(urdf, 6)
-
-
-def test_a_known_load_gives_gains_within_their_errors(arm):
-    urdf, true = arm
+def test_a_known_load_gives_gains_within_their_errors(arm3):
+    urdf, true = arm3
     load, z = KnownLoad(load_parameters(MASS, CENTER, INERTIA)), []
     for seed in range(6):
         found = identify_drive_gains(
@@ -48,8 +41,8 @@ def test_a_known_load_gives_gains_within_their_errors(arm):
     assert 0.4 < np.sqrt(np.mean(np.square(z))) < 1.8  # 18 values, three of a run not independent
 
 
-def test_the_mass_of_a_load_will_do(arm):
-    urdf, true = arm
+def test_the_mass_of_a_load_will_do(arm3):
+    urdf, true = arm3
     found = identify_drive_gains(
         [(record(true, 7), NO_LOAD), (record(loaded(true), 8), KnownLoad.of_mass(MASS))],
         options(),
@@ -62,8 +55,8 @@ def test_the_mass_of_a_load_will_do(arm):
     assert (np.abs(first - MASS * np.array(CENTER)) < 3.5 * error + 1e-9).all()
 
 
-def test_one_gain_of_the_datasheet_gives_the_others(arm):
-    urdf, true = arm
+def test_one_gain_of_the_datasheet_gives_the_others(arm3):
+    urdf, true = arm3
     found = identify_drive_gains(
         [(record(true, 1), NO_LOAD)], options(), urdf=urdf, known={'joint2': 8.0}
     )
@@ -73,8 +66,8 @@ def test_one_gain_of_the_datasheet_gives_the_others(arm):
         assert abs(found.gains[joint] - gains()[k]) < 4 * found.gain_errors[joint]
 
 
-def test_gains_turn_currents_into_the_torques_of_a_plain_identification(arm):
-    urdf, true = arm
+def test_gains_turn_currents_into_the_torques_of_a_plain_identification(arm3):
+    urdf, true = arm3
     load = KnownLoad(load_parameters(MASS, CENTER, INERTIA))
     bare = record(true, 2)
     found = identify_drive_gains(
@@ -91,9 +84,9 @@ def test_gains_turn_currents_into_the_torques_of_a_plain_identification(arm):
     assert np.abs(values - found.params).max() < 0.02 * np.abs(values).max()
 
 
-def test_without_load_and_gain_the_described_masses_fix_the_scale(arm):
+def test_without_load_and_gain_the_described_masses_fix_the_scale(arm3):
     """The description is that of a lighter and heavier arm by turns; without one nothing is."""
-    urdf, true = arm
+    urdf, true = arm3
     bare = record(true, 4)
     found = identify_drive_gains([(bare, NO_LOAD)], options(), urdf=true)
     value, error = (np.array(list(x.values())) for x in (found.gains, found.gain_errors))
@@ -110,9 +103,9 @@ def test_without_load_and_gain_the_described_masses_fix_the_scale(arm):
         )
 
 
-def test_a_load_that_was_not_there_is_refused(arm):
+def test_a_load_that_was_not_there_is_refused(arm3):
     """Two recordings of the bare arm: gains without end would explain that no load is felt."""
-    urdf, true = arm
+    urdf, true = arm3
     load = KnownLoad(load_parameters(MASS, CENTER, INERTIA))
     with pytest.raises(EstimationError, match='do not show the known load.*3 standard errors'):
         identify_drive_gains(
@@ -120,8 +113,8 @@ def test_a_load_that_was_not_there_is_refused(arm):
         )
 
 
-def test_a_gain_of_a_joint_that_is_not_there_is_refused(arm):
-    urdf, true = arm
+def test_a_gain_of_a_joint_that_is_not_there_is_refused(arm3):
+    urdf, true = arm3
     with pytest.raises(EstimationError, match='elbow.*joint1, joint2, joint3'):
         identify_drive_gains(
             [(record(true, 4), NO_LOAD)], options(), urdf=urdf, known={'elbow': 1.0}

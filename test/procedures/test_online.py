@@ -22,10 +22,10 @@ BEGIN = 10**18  # [ns] no message is stamped zero
 
 
 @pytest.fixture(scope='module')
-def arm():
+def arm(arm3):
     """Return (URDF, true URDF, Recording of 40 s with noise and friction, mounted on a wall)."""
-    urdf = mujoco_arm.description('arm3')
-    truth, names = mujoco_arm.true_urdf(urdf, seed=1), mujoco_arm.joints_of(urdf)
+    urdf, truth = arm3
+    names = mujoco_arm.joints_of(urdf)
     t, q, v, a = mujoco_arm.motion(3, 40.0, RATE, seed=2)
     tau = mujoco_arm.torque(truth, q, v, a) + mujoco_arm.friction(v, width=0.02)
     rng = np.random.default_rng(0)

@@ -17,10 +17,11 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 import yaml
 
+from ..bodies.description import mapping, read_description
 from ..bodies.joints import random_bodies
 from ..measurement.body_state import BodyState
 from ..suspended_platform.method import known_mass, SuspendedPlatform
-from ..suspended_platform.rig import PlatformRig
+from ..suspended_platform.rig import KEYS, PlatformRig
 from ...dynamics.inertial_parameters import (
     Parameter,
     parameters_of,
@@ -37,7 +38,6 @@ from ...identification.identify import identify
 from ...identification.prepare.dataset import Progress
 from ...identification.prepare.mounting import robot_of
 from ...measurement.recording import Recording
-from ...options import yaml_content
 
 MOMENTS = ('Ixx', 'Iyy', 'Izz')
 ROUNDED_ZERO = 1e-12  # what rounding leaves of a direction that has no such component
@@ -109,12 +109,11 @@ def identify_held(
     Return the Postures of ``recordings``, one each, of the calibrated rig in a YAML ``text``.
 
     options : of suspended_platform with EstimationOptions; their ``posture`` is taken as held
-    RecordingError when a link was not still; EstimationError when the whole is not determined.
+    ConfigError without links; RecordingError when a link was not still; EstimationError when the
+    whole is not determined.
     """
     options = replace(options, posture='held')
-    data = yaml_content(text, 'the description')
-    first = next(iter(data['links'] or {}), None)
-    one_body = yaml.safe_dump({**data, 'links': {first: data['links'][first]}}, sort_keys=False)
+    one_body = _first_link_alone(text)
     rotations, positions, moments = [], [], []
     for recording in recordings:
         robot = robot_of(recording, options, text, suspended_platform.name)
@@ -127,6 +126,13 @@ def identify_held(
         ).model
         moments.append(_moments_of_all(model, robot.mass))
     return Postures(np.concatenate(rotations), np.concatenate(positions), np.array(moments))
+
+
+def _first_link_alone(text):
+    """Return the YAML ``text`` of a rig with its first link alone; ConfigError without links."""
+    data = read_description(text, KEYS)
+    name, link = next(iter(mapping(data.get('links'), 'links').items()))
+    return yaml.safe_dump({**data, 'links': {name: link}}, sort_keys=False)
 
 
 def _moments_of_all(model, mass):

@@ -13,6 +13,7 @@ from typing import Sequence
 
 import numpy as np
 
+from ..dynamics.joint_names import finite_number
 from ...dynamics.inertial_parameters import Parameter, SYMBOLS
 from ...errors import ConfigError
 
@@ -80,9 +81,10 @@ def _check_independent(known, before):
 def _read_line(line):
     """Return the KnownSum of a line, divided by the coefficient of its first parameter."""
     try:
-        text, value = _sides(str(line))
+        text, text_of_value = _sides(str(line))
         (lead, scale), *others = _terms(text).items()  # ValueError of none
-        return KnownSum(lead, {name: c / scale for name, c in others}, float(value) / scale)
+        value = finite_number(text_of_value) / scale
+        return KnownSum(lead, {name: c / scale for name, c in others}, value)
     except ValueError:
         raise ConfigError(
             'option known',

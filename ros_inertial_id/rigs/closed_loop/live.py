@@ -38,8 +38,9 @@ class LiveMechanism(LiveMotion):
         motion = options.joint_states_topic or 'joint_states'
         listen_to_joints(self, motion, robot.coordinates, options)
         for joint, topic, axis in torque_sensors(options.torques, robot.joint_names):
-            column = robot.motor_names.index(joint)
-            self.listen(topic, self._torque_taker(column, joint, axis))
+            if joint in robot.motor_names:  # others are of no use, as in a recording
+                column = robot.motor_names.index(joint)
+                self.listen(topic, self._torque_taker(column, joint, axis))
         if not options.torques:
             listen_to_efforts(self, options.effort_topic or motion, robot.motor_names)
 

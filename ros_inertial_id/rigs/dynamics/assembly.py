@@ -9,7 +9,7 @@ from scipy.linalg import qr
 from .closure import constraint, moment_arms, parse_closure, STRUCTURAL_RANK
 from .continuation import random_walk
 from .couplings import couplings_of, gearing, members
-from .joint_names import joint_index
+from .joint_names import finite_number, joint_index
 from .mechanism import describe, Mechanism, MechanismOptions, SINGULAR
 from .motors import with_motors
 from ...dynamics.robot_model import robot_from_options
@@ -285,7 +285,7 @@ def _start(robot, lines):
     for line in lines:
         words = str(line).split()
         try:
-            out[robot.joint_names.index(words[0])] = float(words[1])
+            out[robot.joint_names.index(words[0])] = finite_number(words[1])
         except (ValueError, IndexError):
             raise ConfigError(
                 'option start',

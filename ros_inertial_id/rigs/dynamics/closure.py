@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .joint_names import joint_index
+from .joint_names import finite_number, joint_index
 from ...dynamics.body_motion import body_motions, cross, Frame, frame_of, twists
 from ...dynamics.robot_model import RobotModel
 from ...errors import ConfigError, RobotModelError
@@ -137,8 +137,8 @@ def _coupling(text, words, robot):
     names, factors = [joint, *terms[::2]], terms[1::2]
     lead, *others = (joint_index(robot.joint_names, name, f'closure {text!r}') for name in names)
     try:
-        ratios = tuple(float(x) for x in factors)
-        constant = float(offset or 0.0)
+        ratios = tuple(finite_number(x) for x in factors)
+        constant = finite_number(offset or '0')
     except ValueError:
         raise ConfigError(
             f'closure {text!r}',

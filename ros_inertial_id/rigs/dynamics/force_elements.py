@@ -16,7 +16,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from .joint_names import joint_index
+from .joint_names import finite_number, joint_index
 from ...dynamics.body_motion import body_motions, Frame, frame_of, twists
 from ...dynamics.friction import (
     check_laws,
@@ -234,7 +234,7 @@ def _spring_words(line):
         if len(words) == ends:
             return kind, names, None
         (length,) = rest
-        return kind, names, float(length)
+        return kind, names, finite_number(length)
     except ValueError:
         raise ConfigError(
             f'spring {line!r}', exists=('joint JOINT [REST]', 'between LINK LINK [LENGTH]')

@@ -93,8 +93,9 @@ def one_of(channel: Channel, label: str, values: np.ndarray) -> np.ndarray:
         return values
     count = values.shape[1]
     indices = tuple(str(k) for k in range(count))
-    column = {name: k for k, name in enumerate(indices)}
-    column.update({name: k for k, name in enumerate(channel.names)})
+    column: dict[str, int] = {}
+    for k, name in [*enumerate(channel.names), *enumerate(indices)]:
+        column.setdefault(name, k)  # a name before a number, of two alike the first
     if count == 1:
         column.setdefault('', 0)
     if label not in column:

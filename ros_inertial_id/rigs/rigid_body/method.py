@@ -132,8 +132,10 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
         """
         if robot.arm is None:
             return super().description_with(links, robot, options, summary)
-        topic = summary.details['wrench_topics'][0]
-        frame = options.get('wrench_frame') or summary.details['sources'][topic]['frame_id']
+        frame = options.get('wrench_frame')
+        if not frame:  # that of the messages
+            topic = summary.details['wrench_topics'][0]
+            frame = summary.details['sources'][topic]['frame_id']
         return urdf_with_payload(robot.urdf, frame, links[PAYLOAD])
 
     def heaviest(self, options: RigidBodyOptions) -> float:

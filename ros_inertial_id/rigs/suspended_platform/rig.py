@@ -185,7 +185,10 @@ def _covariance(rows):
     try:
         out = np.zeros((len(rows), len(rows)))
         for k, row in enumerate(rows):
-            out[k, : k + 1] = out[: k + 1, k] = [float(x) for x in str(row).split()]
+            numbers = [float(x) for x in str(row).split()]
+            if len(numbers) != k + 1:  # one alone would stand for the whole line
+                raise ValueError
+            out[k, : k + 1] = out[: k + 1, k] = numbers
     except (TypeError, ValueError):
         out = np.zeros((0, 0))
     sizes = (CALIBRATED, CALIBRATED + EXTRINSICS)

@@ -10,7 +10,7 @@ from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
 from ros_inertial_id.measurement.joints.observation import observe_joints
 from ros_inertial_id.measurement.joints.sources import find_channel
-from ros_inertial_id.measurement.recording import joined, Recording
+from ros_inertial_id.measurement.recording import joined
 from ros_inertial_id.options import options_from
 
 
@@ -67,7 +67,7 @@ def test_joints_of_two_publishers_are_on_one_clock_each_from_their_own_messages(
                 )
             )
         ]
-    recording = Recording({c.topic: c for c in parts})
+    recording = recording_of(*parts)
     found = observe_joints(recording, LEFT + RIGHT)
     assert found.summary.rate == pytest.approx(200.0)
     state = next(found.states())
@@ -83,7 +83,7 @@ def test_several_topics_that_are_named_are_read_as_one():
         moving('/right', RIGHT, 100, 0.003, 1.1),
         moving('/copy', LEFT + RIGHT, 200, 0.0, 0.0),
     ]
-    recording = Recording({c.topic: c for c in parts})
+    recording = recording_of(*parts)
     options = options_from(SignalOptions, {'joint_states_topic': ['/left', '/right']}, 'a test')
     one = find_channel(recording, LEFT + RIGHT, options.joint_states_topic, 'effort')
     assert one.topic == '/left /right' and len(one) == 2000
@@ -95,8 +95,8 @@ def test_several_topics_that_are_named_are_read_as_one():
 def test_joint_states_of_two_robots_are_asked_about_and_a_late_copy_is_none():
     one, other = moving('/a/states', LEFT, 100, 0.0, 0.0), moving('/b/states', LEFT, 100, 0.0, 0.8)
     late = moving('/b/states', LEFT, 100, 0.0, -0.04)
-    assert find_channel(Recording({c.topic: c for c in (one, late)}), LEFT, '', 'effort') is one
-    recording = Recording({c.topic: c for c in (one, other)})
+    assert find_channel(recording_of(one, late), LEFT, '', 'effort') is one
+    recording = recording_of(one, other)
     with pytest.raises(RecordingError, match='several robots .* joint_states_topic:'):
         find_channel(recording, LEFT, '', 'effort')
     assert find_channel(recording, LEFT, '/b/states', 'effort') is other
@@ -110,7 +110,7 @@ def test_bare_copies_of_positions_are_left_out_however_many_they_are():
     )
     both = joined([driver, bare])
     both = both.rows(np.argsort(both.stamp_ns, kind='stable'))
-    found = observe_joints(Recording({'/joint_states': both}), LEFT)
+    found = observe_joints(recording_of(both), LEFT)
     assert found.summary.not_finite == 3000 and found.summary.rate == pytest.approx(100.0)
     state = next(found.states())
     np.testing.assert_allclose(state.q[50:-50, 0], np.sin(2.0 * state.t[50:-50]), atol=2e-4)
@@ -118,4 +118,4 @@ def test_bare_copies_of_positions_are_left_out_however_many_they_are():
     broken[::8, 0] = np.inf  # every second one of the driver: it fails
     both = replace(both, fields={**both.fields, 'effort': broken})
     with pytest.raises(RecordingError, match='effort of a in /joint_states is not finite'):
-        observe_joints(Recording({'/joint_states': both}), LEFT)
+        observe_joints(recording_of(both), LEFT)

@@ -26,10 +26,7 @@ def channel(topic, t, kind=JOINT_STATE, names=('a', 'b'), **fields):
     return replace(states, type=kind)
 
 
-def recording(*commands):
-    """Return a Recording of the motion and of ``commands``."""
-    states = channel('/joint_states', T, position=Q, velocity=V)
-    return recording_of(states, *commands)
+STATES = channel('/joint_states', T, position=Q, velocity=V)
 
 
 def torques(found):
@@ -55,7 +52,7 @@ def test_torques_are_those_of_the_law_at_its_delay(kind):
     command = Q[::5] + 0.1
     name = 'data' if kind == ARRAY else 'position'
     found = observe_joints(
-        recording(channel('/cmd', t, kind, **{name: command})),
+        recording_of(STATES, channel('/cmd', t, kind, **{name: command})),
         ('a', 'b'),
         OPTIONS,
         limit=np.zeros(2),
@@ -75,7 +72,7 @@ def test_velocities_feedforward_and_the_limit_count():
     ahead = channel('/ahead', T, effort=np.broadcast_to(bias, Q.shape))
     options = replace(OPTIONS, effort_topic='/cmd /ahead')
     seen = observe_joints(
-        recording(commands, ahead), ('a', 'b'), options, limit=np.array([0.0, 1.5])
+        recording_of(STATES, commands, ahead), ('a', 'b'), options, limit=np.array([0.0, 1.5])
     )
     _, tau = torques(seen)
     # Commands that are followed leave the feedforward, which the second drive cannot make; they
@@ -97,7 +94,9 @@ def test_the_checks_see_the_same_torques():
         )
         + '</robot>'
     )
-    (signals,) = raw_signals(recording(channel('/cmd', T, position=Q + 0.1)), robot, OPTIONS)
+    (signals,) = raw_signals(
+        recording_of(STATES, channel('/cmd', T, position=Q + 0.1)), robot, OPTIONS
+    )
     right = np.clip(np.array([2.0, 5.0]) - 1.5 * V, -3.0, 3.0)
     np.testing.assert_allclose(signals.effort.values, right, atol=1e-9)
 
@@ -107,14 +106,17 @@ def test_commands_of_another_sign_or_order_are_refused(command, joints):
     """What they make of the stiffness looks like a spring, which explains all of it."""
     with pytest.raises(RecordingError, match=f'move as they are commanded; found {joints};'):
         observe_joints(
-            recording(channel('/cmd', T, position=command)), ('a', 'b'), OPTIONS, limit=np.zeros(2)
+            recording_of(STATES, channel('/cmd', T, position=command)),
+            ('a', 'b'),
+            OPTIONS,
+            limit=np.zeros(2),
         )
 
 
 def test_commands_of_other_joints_are_refused_by_their_names():
     with pytest.raises(RecordingError, match='no positions of all joints.* a, b; found a, c'):
         observe_joints(
-            recording(channel('/cmd', T, names=('a', 'c'), position=Q)),
+            recording_of(STATES, channel('/cmd', T, names=('a', 'c'), position=Q)),
             ('a', 'b'),
             replace(OPTIONS, effort_topic='/cmd'),
             limit=np.zeros(2),
@@ -123,7 +125,7 @@ def test_commands_of_other_joints_are_refused_by_their_names():
 
 def test_commands_are_no_measurements_unless_they_are_asked_for():
     """A feedforward beside joint states without efforts is no torque that was measured."""
-    made = recording(channel('/joint_commands', T, position=Q, effort=Q))
+    made = recording_of(STATES, channel('/joint_commands', T, position=Q, effort=Q))
     with pytest.raises(RecordingError, match='/joint_states has no effort'):
         observe_joints(made, ('a', 'b'))
 
@@ -139,6 +141,6 @@ def test_commands_are_no_measurements_unless_they_are_asked_for():
     ],
 )
 def test_what_is_missing_is_said(commands, options, error, words):
-    made = recording(*(channel(topic, T, position=Q) for topic in commands))
+    made = recording_of(STATES, *(channel(topic, T, position=Q) for topic in commands))
     with pytest.raises(error, match=words):
         observe_joints(made, ('a', 'b'), replace(OPTIONS, **options), limit=np.zeros(2))

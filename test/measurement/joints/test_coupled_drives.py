@@ -30,18 +30,17 @@ OPTIONS = replace(
 
 
 @pytest.fixture(scope='module')
-def recording():
+def recording(arm3):
     """Return the Recording of motor angles and torques, in the joints' names."""
-    urdf = mujoco_arm.description('arm3')
-    truth, names = mujoco_arm.true_urdf(urdf, seed=1), mujoco_arm.joints_of(urdf)
+    urdf, truth = arm3
+    names = mujoco_arm.joints_of(urdf)
     t, q, v, a = mujoco_arm.motion(3, 20.0, 250.0, seed=2)
     speed = v @ ALONG
     brake = VISCOUS * speed + COULOMB * np.tanh(speed / 0.02) + ROTOR * (a @ ALONG)
     tau = mujoco_arm.torque(truth, q, v, a) + 0.5 * v + brake[:, None] * ALONG
     tau += 0.05 * np.random.default_rng(2).normal(size=tau.shape)
     motor = tau @ np.linalg.inv(TURNS)  # by virtual work
-    out = mujoco_arm.recording(names, t, (q - ZERO) @ TURNS.T, v @ TURNS.T, motor)
-    return replace(out, robot_description=urdf)
+    return mujoco_arm.recording(names, t, (q - ZERO) @ TURNS.T, v @ TURNS.T, motor, urdf=urdf)
 
 
 def test_friction_of_the_coupled_motor_is_found(recording):

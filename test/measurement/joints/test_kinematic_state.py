@@ -5,7 +5,7 @@ from dataclasses import replace
 import mujoco_arm
 import numpy as np
 import pytest
-from recordings import altered
+from recordings import altered, recording_of
 
 from ros_inertial_id.errors import ConfigError, RecordingError
 from ros_inertial_id.measurement import signals
@@ -45,7 +45,7 @@ def test_the_same_joints_come_out_whatever_the_order_in_the_messages(arm3_record
         for k, v in channel.fields.items()
     }
     shuffled = replace(channel, fields=extra, names=tuple(names[k] for k in order) + ('finger',))
-    other = whole(observe_joints(Recording({'/joint_states': shuffled}), names, SLOW))
+    other = whole(observe_joints(recording_of(shuffled), names, SLOW))
     for name, values in whole(observe_joints(arm3_recording, names, SLOW)).items():
         np.testing.assert_array_equal(other[name], values)
 
@@ -303,7 +303,7 @@ def test_recordings_of_one_identification_are_filtered_alike(arm3_recording, arm
     np.testing.assert_array_equal(whole(at_one_cutoff([slow, fast])[0])['v'], whole(fast)['v'])
     # What was recorded too slowly for the highest is filtered by its own rate, unless it is given.
     channel = arm3_recording.channels['/joint_states'].rows(slice(None, None, 10))
-    rare = observe_joints(Recording({'/joint_states': channel}), names)
+    rare = observe_joints(recording_of(channel), names)
     for chosen, cutoff in ((True, 25.0 / 4.0), (False, 9.0)):
         other = replace(fast, summary=replace(fast.summary, cutoff_chosen=chosen))
         assert at_one_cutoff([rare, other])[0].summary.cutoff == pytest.approx(cutoff)

@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from recordings import joint_states, recording_of
 
 from ros_inertial_id.measurement.joints import sources as module
-from ros_inertial_id.measurement.joints.channels import JOINT_STATE
 from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
 from ros_inertial_id.measurement.joints.observation import motion_and_efforts, observe_joints
 from ros_inertial_id.measurement.joints.sources import joint_sources
-from ros_inertial_id.measurement.recording import Channel, Recording
 
 ARM = ('a', 'b')
 
@@ -18,19 +17,13 @@ ARM = ('a', 'b')
 def states(topic, rate, names=ARM, fields=('position', 'velocity', 'effort')):
     """Return ten seconds of joint states that move."""
     t = np.arange(10 * rate) / rate
-    stamps = np.round(t * 1e9).astype(np.int64)
     q = np.sin(2.0 * t[:, None] + np.arange(len(names)))
-    return Channel(topic, JOINT_STATE, stamps, stamps, {name: q + 0.5 for name in fields}, names)
-
-
-def recording(*channels):
-    """Return a Recording of ``channels``."""
-    return Recording({channel.topic: channel for channel in channels})
+    return joint_states(names, t, topic, **dict.fromkeys(fields, q + 0.5))
 
 
 def test_what_is_passed_over_is_said_with_the_reason():
     decided = joint_sources(
-        recording(
+        recording_of(
             states('/joint_states', 500),
             states('/copy/of_them', 30),
             states('/arm/command', 500, fields=('position',)),
@@ -52,7 +45,7 @@ def test_what_is_passed_over_is_said_with_the_reason():
 
 
 def test_each_joint_may_have_its_own_topic_and_not_all_a_velocity():
-    parts = recording(
+    parts = recording_of(
         states('/left', 100, ('a',)), states('/right', 100, ('b',), ('position', 'effort'))
     )
     decided = joint_sources(parts, ARM, SignalOptions())
@@ -62,13 +55,13 @@ def test_each_joint_may_have_its_own_topic_and_not_all_a_velocity():
 
 
 def test_a_topic_of_efforts_and_one_of_a_feedforward_beside_commands():
-    apart = recording(
+    apart = recording_of(
         states('/joint_states', 100, fields=('position',)),
         states('/forces', 100, ARM, ('effort',)),
     )
     decided = joint_sources(apart, ARM, SignalOptions(effort_topic='/forces'))
     assert decided.effort == dict.fromkeys(ARM, '/forces') and not decided.same_messages
-    commanded = recording(
+    commanded = recording_of(
         states('/joint_states', 100, fields=('position',)),
         states('/feed', 50, ARM, ('effort',)),
         states('/asked', 50, ARM, ('position',)),
@@ -83,7 +76,7 @@ def test_a_topic_of_efforts_and_one_of_a_feedforward_beside_commands():
 @pytest.mark.parametrize('kind', ['link', 'command'])
 def test_a_motion_without_efforts_can_be_looked_at_and_not_be_identified(kind):
     options = SignalOptions(effort_kind=kind, stiffness=(1.0,))
-    alone = recording(states('/joint_states', 100, fields=('position',)))
+    alone = recording_of(states('/joint_states', 100, fields=('position',)))
     decided = joint_sources(alone, ARM, options)
     assert decided.effort == {} and decided.no_effort is not None
     motion, force = motion_and_efforts(alone, ARM, options, np.zeros(2))
@@ -96,7 +89,7 @@ def test_it_is_decided_once_for_a_recording_and_for_it_without_bad_samples(monke
     asked = []
     decide = module._decided
     monkeypatch.setattr(module, '_decided', lambda *words: asked.append(words) or decide(*words))
-    whole = recording(states('/joint_states', 200), states('/copy', 50))
+    whole = recording_of(states('/joint_states', 200), states('/copy', 50))
     observe_joints(whole, ARM)
     masked = {}
     for topic, channel in whole.channels.items():

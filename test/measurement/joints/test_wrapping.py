@@ -5,11 +5,11 @@ from dataclasses import replace
 import mujoco_arm
 import numpy as np
 import pytest
+from recordings import recording_of
 
 from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
 from ros_inertial_id.measurement.joints.observation import observe_joints
 from ros_inertial_id.measurement.joints.wrapping import Unwrapper
-from ros_inertial_id.measurement.recording import Recording
 
 NAMES = ('a', 'b')
 
@@ -86,7 +86,7 @@ def test_an_observation_says_which_joints_wrapped(arm3_recording, arm3_motion):
         **channel.fields,
         'position': (channel.fields['position'] - middle) % (2 * np.pi) + middle,
     }
-    wrapped = Recording({'/joint_states': replace(channel, fields=fields)})
+    wrapped = recording_of(replace(channel, fields=fields))
     options = SignalOptions(cutoff=20.0)
     plain, found = (observe_joints(r, names, options) for r in (arm3_recording, wrapped))
     assert not plain.summary.unwrapped

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import mujoco_arm
 import mujoco_mechanism
 import numpy as np
 import pytest
@@ -157,6 +158,7 @@ def test_a_known_base_parameter_leaves_the_others_what_they_are_and_surer():
         ('mcx2 + m3', 'SUM = VALUE'),
         ('mcx2 0.25 m3 = 0.09', 'SUM = VALUE'),
         ('m3 = heavy', 'SUM = VALUE'),
+        ('m3 nan', 'SUM = VALUE'),
     ],
 )
 def test_what_cannot_be_known_is_refused(line, words):
@@ -269,7 +271,7 @@ def held_out_error(found, edge=0.3):
 
 
 def test_recovers_parallelogram_arm():
-    urdf = mujoco_mechanism.description('parallelogram_arm')
+    urdf = mujoco_arm.description('parallelogram_arm')
     options = options_class('closed_loop')(
         closures=('point forearm_pin rod_end',),
         independent=('column', 'shoulder', 'lever'),

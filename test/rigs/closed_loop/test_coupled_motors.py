@@ -3,7 +3,7 @@
 from dataclasses import replace
 import re
 
-import mujoco_mechanism
+import mujoco_arm
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -184,7 +184,7 @@ def test_a_motor_of_any_ratio_is_followed_however_far_it_turns(independent, rati
     slope, bend = (after - before) / 2e-5, (after - 2 * by_hand + before) / 1e-10
     gear = ratio if independent == name else 1.0
     motion = [gear * x[:, None] for x in (by_hand, slope * rate, slope * second + bend * rate**2)]
-    urdf = mujoco_mechanism.description('slider_crank')
+    urdf = mujoco_arm.description('slider_crank')
     start = (
         f'crank {z[0]:.3f}',
         f'rod {-z[0] - np.arcsin(0.32 * np.sin(z[0])):.3f}',
@@ -225,7 +225,7 @@ def test_a_sum_that_only_another_mounting_shows_is_told_from_one_of_its_name():
         actuated=('screw',),
         friction=('screw armature',),
     )
-    closed_loop, urdf = METHODS['closed_loop'], mujoco_mechanism.description('slider_crank')
+    closed_loop, urdf = METHODS['closed_loop'], mujoco_arm.description('slider_crank')
     robot = closed_loop.build(urdf, own, np.array([0.0, 0.0, -9.81]))
     base = structural_base(closed_loop, [robot], closed_loop.parameters(robot, own))
     assert 'mcxR1' in base.names()

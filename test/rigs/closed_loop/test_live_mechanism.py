@@ -1,8 +1,8 @@
 """What a running rig says becomes the state that its true parameters explain."""
 
 from dataclasses import replace
-from pathlib import Path
 
+import mujoco_arm
 import numpy as np
 import pytest
 
@@ -17,7 +17,6 @@ from ros_inertial_id.rigs.simulation.wrist_sensor import TRUE_WRENCH, WristRig
 closed_loop = METHODS['closed_loop']
 rigid_body = METHODS['rigid_body']
 
-ROOT = Path(__file__).resolve().parents[3]
 GRAVITY = np.array([0.0, 0.0, -9.81])
 BEGIN = 10**18  # [ns] no message is stamped zero
 CRANK = {
@@ -30,7 +29,7 @@ CRANK = {
 
 
 def slider_crank(seed=0):
-    urdf = (ROOT / 'urdf' / 'slider_crank.urdf').read_text()
+    urdf = mujoco_arm.description('slider_crank')
     return SliderCrank(urdf, seed), urdf
 
 
@@ -98,6 +97,15 @@ def test_crank_torque_is_predicted_from_the_encoder_and(sensors):
     assert (np.diff(t) > 0).all() and len(t) > 0.9 * 1.8 * 800 and live.gaps == 0
 
 
+def test_torque_of_a_joint_without_a_motor_is_not_listened_to():
+    """A recording may hold it, and the same options serve to predict."""
+    sensors = ('crank /crank/torque z', 'slider /slider/force fx')
+    _, options = load_options('', 'closed_loop', {**CRANK, 'torques': sensors})
+    robot = closed_loop.build(slider_crank()[1], options, GRAVITY)
+    topics = closed_loop.source(robot, options, 0.1, Summary()).topics
+    assert '/crank/torque' in topics and '/slider/force' not in topics
+
+
 def test_torque_stamped_late_is_read_late():
     """By 12 ms, as the identification found: without it the crank's acceleration is another's."""
 
@@ -120,14 +128,14 @@ def test_torque_stamped_late_is_read_late():
 
 def test_markers_are_not_followed_live():
     _, options = load_options('', 'closed_loop', {**CRANK, 'markers': ('/pin rod_link',)})
-    urdf = (ROOT / 'urdf' / 'slider_crank.urdf').read_text()
+    urdf = mujoco_arm.description('slider_crank')
     robot = closed_loop.build(urdf, options, GRAVITY)
     with pytest.raises(ConfigError, match='encoders of crank.*found a motion by markers.*--valid'):
         closed_loop.source(robot, options, 0.1, Summary())
 
 
 def test_wrench_of_a_payload_is_predicted():
-    urdf = (ROOT / 'urdf' / 'franka.urdf').read_text()
+    urdf = mujoco_arm.description('franka')
     rig = WristRig(urdf)
     _, options = load_options(
         '',
@@ -146,7 +154,7 @@ def test_wrench_of_a_payload_is_predicted():
 
 
 def test_samples_without_stamps_are_refused():
-    urdf = (ROOT / 'urdf' / 'slider_crank.urdf').read_text()
+    urdf = mujoco_arm.description('slider_crank')
     _, options = load_options('', 'closed_loop', CRANK)
     live = closed_loop.source(closed_loop.build(urdf, options, GRAVITY), options, 0.1, Summary())
     stamps = np.zeros(3, np.int64)

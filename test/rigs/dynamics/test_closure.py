@@ -297,15 +297,18 @@ def test_jump_to_another_branch_is_said_with_its_time():
         {'closures': ('point slider_pin nowhere',)},
         {'closures': ('glue slider_pin rod_end',)},
         {'closures': ('coupling crank rod two',)},
+        {'closures': ('coupling crank rod nan',)},
         {'closures': ('point rod_end rod_tag',)},
         {'independent': ('crank', 'rod')},
         {'independent': ('wheel',)},
         {'start': ('crank',)},
+        {'start': ('crank nan',)},
         {'actuated': ('wheel',)},
         {'known': ('m9 1.0',)},
         {'friction': ('slider glue',)},
         {'springs': ('joint wheel',)},
         {'springs': ('slider',)},
+        {'springs': ('joint slider inf',)},
     ],
 )
 def test_wrong_description_is_refused_with_a_reason(changes):

@@ -4,7 +4,6 @@ import mujoco_arm
 import numpy as np
 import pytest
 
-from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import EstimationError
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.rigs.estimation.instrumental import instrumental
@@ -15,15 +14,8 @@ serial_arm = METHODS['serial_arm']
 @pytest.fixture(scope='module')
 def arm():
     """Return (Problem of a two-joint arm, parameters -> its blocks, true base parameters)."""
-    urdf = mujoco_arm.description('arm2')
-    true, (t, q, v, a) = mujoco_arm.true_urdf(urdf, 7), mujoco_arm.motion(2, 20, 50, seed=3)
-    tau = mujoco_arm.torque(true, q, v, a)
-    problem, _ = mujoco_arm.problem(urdf, serial_arm.Options(friction=()), t, q, v, a, tau)
-    return (
-        problem,
-        lambda parameters: mujoco_arm.rows(urdf, parameters, t, q, v, a, tau),
-        problem.base.reduce(load_robot_model(true).inertias.ravel()),
-    )
+    problem, truth, (urdf, *motion) = mujoco_arm.two_joint_problem()
+    return problem, lambda parameters: mujoco_arm.rows(urdf, parameters, *motion), truth
 
 
 def test_exact_data_give_exact_parameters(arm):

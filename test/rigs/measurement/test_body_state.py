@@ -18,6 +18,7 @@ from ros_inertial_id.rigs.measurement.sources import (
     BodySource,
     common_clock,
     gaps_between,
+    one_of,
     read_pose,
 )
 
@@ -180,3 +181,23 @@ def test_cluster_that_is_lost_cuts_the_clock():
     assert start == pytest.approx(499 * PERIOD, abs=1e-3)
     assert end == pytest.approx(700 * PERIOD, abs=1e-3)
     assert series.note['markers_missing']['a']['longest'] == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    'names, label, column',
+    [
+        ((), '2', 2),
+        (('b', '0', 'a'), 'a', 2),
+        (('b', '0', 'a'), '0', 1),
+        (('a', 'b', 'a'), 'a', 0),
+    ],
+    ids=['by number', 'by name', 'a name before a number', 'of two alike the first'],
+)
+def test_one_of_many_markers_is_named(names, label, column):
+    values = np.random.default_rng(1).normal(size=(4, 3, 3))
+    many = channel_of('/m', 'geometry_msgs/msg/PoseArray', stamps_of(T[:4]), {}, names)
+    np.testing.assert_array_equal(one_of(many, label, values), values[:, column])
+    for unknown in ('', '3'):
+        with pytest.raises(RecordingError, match='many markers.*name one'):
+            one_of(many, unknown, values)
+    np.testing.assert_array_equal(one_of(many, '', values[:, :1]), values[:, 0])

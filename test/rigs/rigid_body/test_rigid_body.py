@@ -1,9 +1,9 @@
 """rigid_body: the figures of quaternion_6dof, and a payload behind a wrist sensor."""
 
 from dataclasses import replace
-import pathlib
 
 import cylinder_chain as chain
+import mujoco_arm
 import numpy as np
 import pytest
 from recordings import channel_of, of_rig, stamps_of
@@ -31,7 +31,7 @@ from ros_inertial_id.rigs.simulation.wrist_sensor import BIAS, PARAMETERS
 rigid_body = METHODS['rigid_body']
 
 OPTIONS = options_class('rigid_body')()
-URDF = (pathlib.Path(__file__).parents[3] / 'urdf' / 'franka.urdf').read_text()
+URDF = mujoco_arm.description('franka')
 BODY = np.array([4.0, 0.2, -0.12, 0.4, 0.37, 0.0, 0.30, 0.0, 0.0, 0.20])
 FIVE = (0.3, 0.6, 0.9, 1.2, 1.5)  # the paper's instants
 ALL = tuple(np.arange(1, 101) * 0.02)  # all steps of its simulation

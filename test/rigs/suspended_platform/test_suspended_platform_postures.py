@@ -7,8 +7,9 @@ import pytest
 import two_link_postures as paper
 from two_link_postures import combination, TABLE_3, TEXT, with_table_3
 
-from ros_inertial_id.errors import EstimationError
-from ros_inertial_id.rigs.calibration.postures import identify_postures
+from ros_inertial_id.errors import ConfigError, EstimationError
+from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.rigs.calibration.postures import identify_held, identify_postures
 
 
 @pytest.fixture(scope='module')
@@ -56,3 +57,10 @@ def test_moments_of_inertia_that_cannot_all_be_positive_are_refused(result):
     params[result.base.expressions().index('Iyy0 + Izz1')] = -1.0
     with pytest.raises(EstimationError, match='no positive moments'):
         replace(result, estimate=replace(result.estimate, params=params)).intervals()
+
+
+@pytest.mark.parametrize('links', ['', 'links:', 'links: {}', 'links: [a]'])
+def test_postures_of_a_platform_without_links_are_refused(links):
+    text = f'platform: {{pose: /platform}}\n{links}\n'
+    with pytest.raises(ConfigError, match='^links; expected a mapping'):
+        identify_held(text, [], options_class('suspended_platform')())
