@@ -15,6 +15,7 @@ BROKEN = 0.2  # of the messages with values that are no numbers: of more of them
 NO_EFFORT = 1e-9  # [N m, N, A]: noise of any sensor is more, what nobody wrote to is less
 SHORTEST = 1.0  # [s]: no arm shows its inertia in less
 LEAST_OVERLAP = 0.5  # of the motion during which efforts are recorded, or clocks differ
+Series = dict[str, tuple[np.ndarray, np.ndarray]]  # {joint: (stamps [s], values)}
 
 
 def columns_of(channel: Channel, joints: Sequence[str]) -> list[int]:
@@ -40,7 +41,11 @@ def groups(channel: Channel, joints: Sequence[str]) -> list[list[str]]:
 
 
 def carries(channel: Channel, what: str, joints: Sequence[str]) -> bool:
-    """Return whether ``channel`` has at least one plausible ``what`` of each of ``joints``."""
+    """
+    Return whether ``channel`` has a plausible ``what`` of each of those of ``joints`` that it has.
+
+    False where it has none of them; ``carries_all`` asks for all.
+    """
     if what not in channel.fields:
         return False
     in_channel = [joint for joint in joints if joint in channel.names]
@@ -81,7 +86,7 @@ def all_plausible(values: np.ndarray, columns: Sequence[int]) -> bool:
     return True
 
 
-def series_of(channel: Channel, what: str, joints: Sequence[str], t: np.ndarray) -> dict:
+def series_of(channel: Channel, what: str, joints: Sequence[str], t: np.ndarray) -> Series:
     """
     Return {joint: (stamps [s], values)} of the messages of a ``channel`` that carry the joint.
 
@@ -138,20 +143,22 @@ def _refuse_broken(
     )
 
 
-def without_incomplete(channel: Channel, joints: Sequence[str] = (), most: float = 1.0) -> Channel:
+def without_incomplete(
+    channel: Channel, joints: Sequence[str] = (), most_broken: float = 1.0
+) -> Channel:
     """
     Return a JointState ``channel`` without the messages that ``series_of`` refuses.
 
     Of ``joints``, by default all, such a message lacks a quantity that others carry (another
-    node repeats positions), or has values that are no numbers.  Of more than the share ``most``
-    of the latter all are kept: such a source fails.
+    node repeats positions), or has values that are no numbers.  Of more than the share
+    ``most_broken`` of the latter all are kept: such a source fails.
     """
     columns = columns_of(channel, joints or channel.names)
     if all(all_plausible(values, columns) for values in channel.fields.values()):
         return channel
     bare, broken = _unusable(channel, columns)
     left_out = bare
-    if (broken & ~bare).sum() <= most * (~bare).sum():
+    if (broken & ~bare).sum() <= most_broken * (~bare).sum():
         left_out = broken
     if not left_out.any() or left_out.all():
         return channel

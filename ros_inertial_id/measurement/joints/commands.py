@@ -202,12 +202,20 @@ def efforts_at(motion: Channel, force: Channel, control: PositionControl) -> Cha
     """Return a ``motion`` with the efforts that ``commanded`` ones, ``force``, make there."""
     joints = force.names
     motion = motion.rows(motion.stamp_ns >= force.stamp_ns[0])
+    if 'velocity' not in motion.fields:
+        motion = _differentiated(motion)
     columns = columns_of(motion, joints)
-    q = motion.fields['position'][:, columns]
-    if 'velocity' in motion.fields:
-        v = motion.fields['velocity'][:, columns]
-    else:
-        v = np.gradient(q, (motion.stamp_ns - motion.stamp_ns[0]) * 1e-9, axis=0)
+    q, v = (motion.fields[name][:, columns] for name in ('position', 'velocity'))
     message = np.searchsorted(force.stamp_ns, motion.stamp_ns, side='right') - 1
     torques = control.torques(force.fields['effort'][message], q, v)
     return replace(motion, topic=force.topic, names=joints, fields={'effort': torques})
+
+
+def _differentiated(motion: Channel) -> Channel:
+    """Return a ``motion`` with velocities by its positions, and each stamp once."""
+    motion = motion.rows(np.diff(motion.stamp_ns, prepend=-1) != 0)
+    q = motion.fields['position']
+    v = np.full_like(q, np.nan)
+    if len(motion) > 1:
+        v = np.gradient(q, (motion.stamp_ns - motion.stamp_ns[0]) * 1e-9, axis=0)
+    return replace(motion, fields={**motion.fields, 'velocity': v})

@@ -64,22 +64,24 @@ class JointSources:
 
         Raises ``no_effort`` where it is the reason that there is none.
         """
-        if self.no_effort is not None:
-            raise self.no_effort
+        self._check_efforts()
         if self.same_messages:
             return motion
         return _as_one(recording, self.effort)
 
     def commands_of(self, recording: Recording) -> Commands:
         """Return the Commands in a ``recording``; raises ``no_effort`` where there are none."""
-        if self.no_effort is not None:
-            raise self.no_effort
+        self._check_efforts()
         joints = self.actuated
         motion = of_joints(recording.channels[self.command], joints)
         feedforward = None
         if self.feedforward:
             feedforward = of_joints(recording.channels[self.feedforward], joints)
         return Commands.of(' '.join(self.commands), joints, motion, feedforward)
+
+    def _check_efforts(self) -> None:
+        if self.no_effort is not None:  # raised again and again: without the frames of before
+            raise self.no_effort.with_traceback(None)
 
 
 def joint_sources(
@@ -210,8 +212,9 @@ def _command_topics(recording: Recording, joints: Sequence[str], topics: str) ->
     RecordingError where there is none, or several may be.
     """
     types = {topic: kind for topic, kind in recording.types().items() if kind in COMMAND_TYPES}
-    if topics:
-        chosen, unknown = _meant(topics.split(), types)
+    names = topics.split()
+    if names:
+        chosen, unknown = _meant(names, types)
         if unknown:
             raise _no_commands(f'topic {unknown[0]} is not in the recording', chosen, types)
         return chosen
