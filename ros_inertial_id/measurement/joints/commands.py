@@ -104,7 +104,7 @@ class Commands:
     """
     What n ``joints`` are commanded, as Channels of joint states.
 
-    topics : their names, with blanks between
+    topics : their names, that of the positions first, with blanks between
     motion : of the positions and, if they are commanded, velocities
     feedforward : of the efforts added to what these make, where there are any
     """
@@ -122,8 +122,6 @@ class Commands:
         motion = without_incomplete(motion, joints, BROKEN)
         if feedforward is None:
             feedforward = motion
-        elif 'effort' not in feedforward.fields:  # of an array: its only columns
-            feedforward = _efforts_of_array(feedforward, joints)
         return cls(topics, tuple(joints), motion, feedforward)
 
     def torques(self, options: DriveOptions, control: PositionControl) -> Channel:
@@ -171,16 +169,23 @@ class Commands:
             )
 
 
-def _efforts_of_array(channel: Channel, joints: Sequence[str]) -> Channel:
-    """Return a ``channel`` of ``of_joints`` whose only numbers are efforts."""
-    if 'position' not in channel.fields:
-        raise RecordingError(
-            f'{channel.topic} commands no efforts of all joints',
-            expected=tuple(joints),
-            found=channel.names or None,
-            do='leave it out of effort_topic:',
-        )
-    return replace(channel, fields={'effort': channel.fields['position']})
+def feedforward_of(channel: Channel, joints: Sequence[str]) -> Channel:
+    """
+    Return a ``channel`` of efforts to n ``joints`` as one of joint states.
+
+    The only numbers of an array are efforts; RecordingError for what has none.
+    """
+    states = of_joints(channel, joints)
+    if channel.type == ARRAY and states.names:
+        return replace(states, fields={'effort': states.fields['position']})
+    if 'effort' in states.fields:
+        return states
+    raise RecordingError(
+        f'{channel.topic} commands no efforts of all joints',
+        expected=tuple(joints),
+        found=states.names or None,
+        do='leave it out of effort_topic:',
+    )
 
 
 def _follows(measured: np.ndarray, command: np.ndarray) -> bool:

@@ -163,6 +163,13 @@ def test_commands_are_no_measurements_unless_they_are_asked_for():
         ([], {}, RecordingError, 'no commands to the joints.*/joint_states'),
         (['/cmd', '/other'], {}, RecordingError, 'several topics.*/cmd.*/other'),
         (['/cmd'], {'effort_topic': '/ahead'}, RecordingError, '/ahead is not in the recording'),
+        (['/cmd', '/x'], {'effort_topic': '/cmd /x'}, RecordingError, '/x commands no efforts'),
+        (
+            ['/cmd', '/x', '/y'],
+            {'effort_topic': '/cmd /x /y'},
+            RecordingError,
+            'several topics beside that of the commanded positions.*found /x, /y',
+        ),
         (['/cmd'], {'stiffness': ()}, ConfigError, 'needs stiffness.*drive-gains'),
         (['/cmd'], {'stiffness': (1.0, 2.0, 3.0)}, ConfigError, 'stiffness.*2 values.*3 values'),
     ],

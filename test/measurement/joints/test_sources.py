@@ -76,8 +76,8 @@ def test_a_topic_of_efforts_and_one_of_a_feedforward_beside_commands():
     )
     options = SignalOptions(effort_kind='command', effort_topic='feed asked')
     decided = joint_sources(commanded, ARM, options)
-    assert decided.commands == ('/feed', '/asked')
     assert (decided.command, decided.feedforward) == ('/asked', '/feed')
+    assert decided.commands_of(commanded).topics == '/asked /feed'
     assert decided.position == dict.fromkeys(ARM, '/joint_states')
 
 
