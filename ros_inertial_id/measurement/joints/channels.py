@@ -91,7 +91,7 @@ def series_of(channel: Channel, what: str, joints: Sequence[str], t: np.ndarray)
     Return {joint: (stamps [s], values)} of the messages of a ``channel`` that carry the joint.
 
     what : position, velocity or effort; t : (n,) [s] the channel's stamps
-    RecordingError for a joint that is carried without a finite value
+    RecordingError for a joint that is carried without a finite value, or in no message
     """
     columns = columns_of(channel, joints)
     values = channel.fields[what]
@@ -102,6 +102,8 @@ def series_of(channel: Channel, what: str, joints: Sequence[str], t: np.ndarray)
     for joint, column in zip(joints, columns):
         good = plausible(values[:, column])
         _refuse_broken(channel, what, joint, good, t)
+        if not good.any():  # no more, behind the checks
+            raise RecordingError(f'{channel.topic} has no {what} of {joint} that can be used')
         key = good.tobytes()
         if key not in stamps_of:
             stamps_of[key] = _chosen(t, good)
@@ -223,11 +225,11 @@ def without_effort(silent: Sequence[str], joints: Collection[str]) -> str:
     return lock_or(silent, joints, 'what is no part of the arm', advice)
 
 
-def lock_or(some: Sequence[str], joints: Collection[str], which: str, advice: str) -> str:
-    """Return ``advice``, or to lock ``some`` joints, ``which`` in words, where others remain."""
-    if len(some) == len(joints):
+def lock_or(concerned: Sequence[str], joints: Collection[str], which: str, advice: str) -> str:
+    """Return ``advice``, or to lock the ``concerned``, ``which`` in words, where others remain."""
+    if len(concerned) == len(joints):
         return advice
-    return f'lock {which}, --lock "{",".join(some)}" (locked_joints:), or {advice}'
+    return f'lock {which}, --lock "{",".join(concerned)}" (locked_joints:), or {advice}'
 
 
 def common_clock(

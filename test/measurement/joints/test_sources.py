@@ -137,3 +137,17 @@ def test_velocities_that_are_all_masked_are_differentiated():
     cleaned = recorded.without_samples({'/joint_states': replace(channel, fields=masked)})
     observed = observe_joints(cleaned, ARM)
     assert observed.velocity == {} and observed.summary.velocity == 'differentiated'
+
+
+@pytest.mark.parametrize('masked', [['b'], ['a', 'b']])
+def test_joints_of_which_all_samples_are_masked_are_named(masked):
+    """Where they are recorded was decided before the checks masked them."""
+    channel = states('/joint_states', 100)
+    recorded = recording(channel)
+    joint_sources(recorded, ARM, SignalOptions())
+    fields = {name: values.copy() for name, values in channel.fields.items()}
+    for values in fields.values():
+        values[:, [ARM.index(joint) for joint in masked]] = np.nan
+    cleaned = recorded.without_samples({'/joint_states': replace(channel, fields=fields)})
+    with pytest.raises(RecordingError, match=f'no position of {masked[0]} that can be used'):
+        observe_joints(cleaned, ARM)
