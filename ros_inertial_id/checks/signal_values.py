@@ -127,9 +127,10 @@ def unsigned(signals: RawSignals) -> Iterator[Finding]:
     Gravity may keep one joint's on one side; most of magnitudes come to zero again and again.
     """
     moves = ~signals.rests
-    if signals.effort is None or moves.sum() < 2:
+    recorded = signals.quantities().get('effort')
+    if recorded is None or moves.sum() < 2:
         return
-    effort = signals.effort.values[:, moves]
+    effort = recorded.values[:, moves]
     near = effort < NEAR_ZERO * np.quantile(effort, 0.99, axis=0)
     visits = (near[1:] & ~near[:-1]).sum(axis=0)
     if effort.min() >= 0.0 and np.median(visits) >= VISITS:

@@ -33,10 +33,9 @@ from ..errors import ConfigError, RecordingError, RobotModelError
 from ..estimation.base_parameters import with_known
 from ..estimation.r_factors import one_thread
 from ..estimation.residuals import Residuals
-from ..measurement.joints.observation import with_cutoff
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD
-from ..methods.capabilities import ClosedLoops, JointTorques
+from ..methods.capabilities import ClosedLoops
 from ..options import check_ranges
 
 FIXED = 10.0  # [Hz], the cutoff behind which other tools state their residuals
@@ -195,14 +194,13 @@ def _validated(
 
 def _at_fixed_cutoff(data: Dataset) -> Dataset | None:
     """Return the Dataset behind a filter of FIXED [Hz], None where that means nothing."""
-    if not isinstance(data.method, JointTorques) or not all(
-        o.summary.rate > 4.0 * FIXED for o in data.observations
-    ):
-        return None
     try:
-        return data.observed([with_cutoff(o, FIXED) for o in data.observations])
+        filtered = [data.method.behind(o, FIXED) for o in data.observations]
     except RecordingError:  # too short for this filter
         return None
+    if any(observation is None for observation in filtered):
+        return None
+    return data.observed(filtered)
 
 
 def _checked_parameters(data: Dataset) -> tuple[Parameter, ...]:

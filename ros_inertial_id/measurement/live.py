@@ -116,10 +116,12 @@ class LiveMotion:
         self._loads: dict[int, Window] = {}
         self.gaps, self.acceleration_noise_factor = 0, 1.0
         self.origin_ns: int | None = None
-        self._reset()
+        self._motion = Window()
+        self._stop_clock()
 
-    def _reset(self):
-        self._motion, self._period = Window(), 0.0
+    def _stop_clock(self):
+        """Let a clock begin anew under the samples of the motion from here on."""
+        self._period = 0.0  # [s]
         self._clock: LiveClock | None = None
         self._done = -np.inf  # [s] the newest stamp that was handed out
 
@@ -157,11 +159,9 @@ class LiveMotion:
         if v is not None and self.measured_velocity:
             rows = np.hstack([q, v])
         longest = max(LONGEST_GAP, PERIODS * self._period)
-        before = self._motion
-        if len(t) and not before.add(t, rows, longest):
+        if len(t) and not self._motion.add(t, rows, longest):
             self.gaps += 1
-            self._reset()
-            self._motion = before
+            self._stop_clock()
 
     def load(self, sensor: int, t: np.ndarray, values: np.ndarray) -> None:
         """Add the loads ``values`` (N, k) at t (N,) [s] of a ``sensor``, by its number."""
@@ -221,9 +221,9 @@ class LiveMotion:
 
     def _begin(self, t):
         """Return a clock under the first samples, with a filter that the lag allows, or None."""
-        if (
-            len(t) < FIRST_SAMPLES or t[-1] - t[0] < LONGEST_GAP
-        ):  # a burst of a late driver is no rate
+        if len(t) < FIRST_SAMPLES:
+            return None
+        if t[-1] - t[0] < LONGEST_GAP:  # a burst of a late driver is no rate
             return None
         steps = np.diff(t)
         self._period = float(np.median(steps[steps > NEAR_STAMPS * steps.mean()]))

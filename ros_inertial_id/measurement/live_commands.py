@@ -5,10 +5,10 @@ from typing import Any, Callable, Sequence
 
 import numpy as np
 
-from .joints.commands import of_joints, position_control, PositionControl
+from .joints.commands import feedforward_of, of_joints, position_control, PositionControl
 from .joints.drives import DriveOptions, joint_side
 from .joints.kinematic_state import JointSpaceState, SignalOptions
-from .live import carried, LiveMotion, Window
+from .live import carried, LiveMotion, QUANTITIES, Window
 from .recording import Channel
 from .sampling import held, LONGEST_GAP
 from .summary import Summary
@@ -19,7 +19,7 @@ class LiveCommands:
     """
     The commands to n ``joints``, each held until the next of its topic.
 
-    topics : of the commands and, where there is one, of a feedforward beside them
+    topics : of the positions first, and of a feedforward beside them where there is one
     """
 
     def __init__(
@@ -36,16 +36,20 @@ class LiveCommands:
     def add(self, channel: Channel, seconds: Callable[[np.ndarray], np.ndarray]) -> None:
         """Take a ``channel`` of one of the topics; ``seconds`` of stamps (N,) [ns]."""
         part = self._parts[self.topics.index(channel.topic)]
-        channel = joint_side(of_joints(channel, self.joints), self.joints, self._drives)
-        rows, values = carried(channel, self.joints, ('position', 'velocity', 'effort'))
-        q, v, effort = values.values()
-        commanded = self._control.commanded(q, np.nan_to_num(v), np.nan_to_num(effort))
-        if part is not self._parts[0]:
-            commanded = np.where(np.isfinite(effort), effort, q)  # an array has the one alone
+        what = 'positions'
+        if part is self._parts[0]:
+            channel = joint_side(of_joints(channel, self.joints), self.joints, self._drives)
+            rows, values = carried(channel, self.joints, QUANTITIES)
+            q, v, effort = values.values()
+            commanded = self._control.commanded(q, np.nan_to_num(v), np.nan_to_num(effort))
+        else:
+            channel = feedforward_of(channel, self.joints)
+            rows, values = carried(channel, self.joints, ('effort',))
+            commanded, what = values['effort'], 'efforts'
         good = np.isfinite(commanded).all(axis=1)
         if not good.any() and not len(part.t):
             raise RecordingError(
-                f'{channel.topic.lstrip("/")} command no positions of all joints',
+                f'{channel.topic.lstrip("/")} command no {what} of all joints',
                 expected=self.joints,
                 found=channel.names or None,
             )
@@ -98,8 +102,10 @@ def live_commands(robot: Any, drives: SignalOptions, summary: Summary) -> LiveCo
     control = position_control(drives, robot.effort)
     if control is None:
         return None
-    topics = drives.effort_topic or summary.effort_topic
-    return LiveCommands(topics.split(), robot.joint_names, drives, control)
+    topics = (drives.effort_topic or summary.effort_topic).split()
+    of_positions = summary.effort_topic.partition(' ')[0].lstrip('/')
+    topics.sort(key=lambda topic: topic.lstrip('/') != of_positions)
+    return LiveCommands(topics, robot.joint_names, drives, control)
 
 
 class CommandedMotion(LiveMotion):

@@ -22,9 +22,7 @@ SPLINE_REACH = 24  # samples: 0.27^24 of a sample is left in the spline so far a
 SAME_STAMP = 1e-6  # periods between a stamp and where a value is wanted
 NEAR_STAMPS = 0.25  # periods: samples stamped closer count as one, or their noise has no bounds
 TOGETHER = 16  # rows of sums of products: more cost products with zero, fewer calls
-KERNELS_AT_ONCE = (
-    8  # that one transform holds at least: longer ones cost memory, shorter ones time
-)
+KERNELS_AT_ONCE = 8  # in one transform at least: longer ones cost memory, shorter ones time
 
 
 def longest_gap(steps: np.ndarray) -> float:

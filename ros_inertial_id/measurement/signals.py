@@ -36,8 +36,8 @@ class Clock:
     A uniform clock laid under jittering stamps.
 
     period : [s]; origin_ns : zero of all times
-    segments : ((start [s], samples), ...) stretches without a gap
-    samples : number of stamps; missing : samples lost in stretches; gaps : number of gaps
+    segments : ((start [s], samples), ...) without a gap inside
+    samples : number of stamps; missing : samples lost in segments; gaps : number of gaps
     """
 
     period: float
@@ -64,7 +64,7 @@ class Clock:
         return start + count * self.period
 
     def without_short(self, least: int, topic: str) -> 'Clock':
-        """Return it without stretches below ``least`` samples; RecordingError if none is left."""
+        """Return it without segments below ``least`` samples; RecordingError if none is left."""
         long_enough = tuple(s for s in self.segments if s[1] >= least)
         if not long_enough:
             longest = max(count for _, count in self.segments) * self.period
@@ -126,7 +126,7 @@ def uniform_clock(stamp_ns: np.ndarray, origin_ns: int, topic: str) -> Clock:
 
 
 def covered(clock: Clock, stamps: np.ndarray) -> Clock:
-    """Return the Clock without the stretches in which ``stamps`` (n,) [s] of a series lack."""
+    """Return the Clock without the parts in which ``stamps`` (n,) [s] of a series lack."""
     steps, period = np.diff(stamps), clock.period
     cuts = np.flatnonzero(steps > longest_gap(steps))
     segments = []
@@ -223,14 +223,14 @@ def white_noise(pieces: Iterable[np.ndarray], kernel: np.ndarray) -> np.ndarray:
 
 
 def smoothed_derivatives(
-    x: np.ndarray, kernel: np.ndarray, period: float, most: int = 2
+    x: np.ndarray, kernel: np.ndarray, period: float, order: int = 2
 ) -> tuple[np.ndarray, ...]:
     """
-    Return x and its derivatives up to order ``most`` (N, k), smoothed by one symmetric kernel.
+    Return x and its derivatives up to an ``order`` (N, k), smoothed by one symmetric kernel.
 
-    x : (N, k); kernel : (2 h + 1,); period : [s] between samples; most : 1 or 2
+    x : (N, k); kernel : (2 h + 1,); period : [s] between samples; order : 1 or 2
     """
-    kernels = derivative_kernels(kernel, period)[:most]
+    kernels = derivative_kernels(kernel, period)[:order]
     away = x - x[:1]  # a large constant would only round off
     return smooth(x, kernel), *(smooth(away, longer) for longer in kernels)
 
@@ -314,12 +314,16 @@ def _band_powers(pieces, period):
     # Near half the rate differences of positions show neither motion nor noise.
     bands = _third_octaves(frequency[: max(2, np.searchsorted(frequency, 1.6 * HIGHEST / period))])
     speed = (power[:, 1:] / frequency[1:, None]).sum(axis=1)  # next to nothing of noise
-    velocity = _lasting([power[:, rows].sum(axis=1) for *_, rows in bands], speed)
+    velocity = _mean_without_jumps([power[:, rows].sum(axis=1) for *_, rows in bands], speed)
     power *= (2.0 * np.pi * frequency[:, None]) ** 2
-    return bands, velocity, _lasting([power[:, rows].mean(axis=1) for *_, rows in bands], speed)
+    return (
+        bands,
+        velocity,
+        _mean_without_jumps([power[:, rows].mean(axis=1) for *_, rows in bands], speed),
+    )
 
 
-def _lasting(power, speed):
+def _mean_without_jumps(power, speed):
     """
     Return the mean power (B, n) over windows, none counted FALLEN times above its NEIGHBOURS.
 

@@ -18,7 +18,7 @@ UNSTAMPED = 50  # messages in a row without a stamp that are a driver which does
 SECONDS = 2.0  # [s] of wall time by which a rate is known
 KEEPS_UP = 0.95  # share of a second that stamps advance in one, below which a stream falls behind
 OLD = 0.1  # [s] by which the newest stamp has to be late for that
-OTHER = 300.0  # [s] between the clocks beyond which it is a recording that is played
+PLAYED_BACK = 300.0  # [s] between the clocks beyond which it is a recording that is played
 
 
 class StreamClock:
@@ -128,7 +128,7 @@ class StreamClock:
         walls, stamps, ahead, waited, counts = map(np.array, zip(*self._looks))
         wall, passed = walls[-1] - walls[0], stamps[-1] - stamps[0]
         is_measured = wall >= SECONDS and 0.0 < passed < KEEPS_UP * wall
-        is_late = -OTHER < ahead[-1] < -OLD and ahead[-1] <= ahead[0]
+        is_late = -PLAYED_BACK < ahead[-1] < -OLD and ahead[-1] <= ahead[0]
         if not (is_measured and is_late):
             return ''
         messages = counts[1:].sum()

@@ -14,7 +14,8 @@ import numpy as np
 from .contract import LiveSource, Method, OptionsT, Predictor, RobotT
 from ..dynamics.inertial_parameters import Parameter
 from ..measurement.joints.kinematic_state import JointSpaceObservation, JointSpaceState
-from ..measurement.joints.observation import at_one_cutoff
+from ..measurement.joints.observation import at_one_cutoff, with_cutoff
+from ..measurement.signals import HIGHEST
 from ..measurement.summary import Summary
 from ..options import option
 
@@ -90,6 +91,14 @@ class JointTorques(Method[RobotT, JointSpaceState, JointSpaceObservation, Option
         if len(observations) < 2:
             return tuple(observations)
         return at_one_cutoff(observations, options.decimate)
+
+    def behind(
+        self, observation: JointSpaceObservation, cutoff: float
+    ) -> JointSpaceObservation | None:
+        """Return an ``observation`` behind a filter of a ``cutoff`` [Hz], None if too slow."""
+        if cutoff >= HIGHEST * observation.summary.rate:
+            return None
+        return with_cutoff(observation, cutoff)
 
 
 class Tiltable(ABC):

@@ -221,6 +221,15 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
         """Return the ``observations`` of one robot as they are read together."""
         return tuple(observations)
 
+    def behind(self, observation: ObservationT, cutoff: float) -> ObservationT | None:
+        """
+        Return an ``observation`` behind a filter of a ``cutoff`` [Hz], as other tools have it.
+
+        None where its rows are not filtered by one cutoff, or it is recorded too slowly.
+        RecordingError where it is too short.
+        """
+        return None
+
     @abstractmethod
     def validity_range(self, state: StateT, robot: RobotT) -> dict[str, dict[str, np.ndarray]]:
         """Return {joint or body: {quantity: (N,)}} of a ``state`` of ``robot``: its range."""

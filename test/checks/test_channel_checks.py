@@ -13,6 +13,7 @@ from ros_inertial_id.checks import channel_checks as module
 from ros_inertial_id.checks import signal_values
 from ros_inertial_id.checks.channel_checks import channel_checks
 from ros_inertial_id.checks.finding import DOUBTFUL, MASKED, NOTE, WRONG
+from ros_inertial_id.checks.signals import Quantity
 from ros_inertial_id.measurement.recording import Channel
 
 IMU = 'sensor_msgs/msg/Imu'
@@ -346,3 +347,11 @@ def test_a_gap_says_nothing_of_the_velocities_beside_it(monkeypatch):
     assert not [f for f in channel_checks(recording) if 'velocit' in f.says]
     monkeypatch.setattr(signal_values, 'GAP_PERIODS', np.inf)  # a line across it would
     assert [f for f in channel_checks(recording) if 'velocit' in f.says]
+
+
+def test_a_stretch_of_a_recording_may_lack_efforts():
+    """Those of another topic that ended before: nothing is known of their signs there."""
+    channel = _joints(*_motion()).channels['/joint_states']
+    (signals,) = module.joint_signals(channel, {}, origin=0)
+    none = Quantity(np.empty(0), np.empty((0, 3)))
+    assert module.signal_findings(replace(signals, effort=none, same_topic=False)) == []

@@ -46,11 +46,11 @@ AHEAD = channel_of(
 )
 
 
-def states_of(channels, limit=(0.0, LIMIT), batch=40):
+def states_of(channels, limit=(0.0, LIMIT), batch=40, options=OPTIONS, summary=Summary()):
     """Return t (N,) and tau, late (N, 2) of states, the channels in batches by their stamps."""
     robot = SimpleNamespace(joint_names=JOINTS, effort=np.array(limit))
-    live = CommandedMotion(8.0, True, 0.3, -DELAY, live_commands(robot, OPTIONS, Summary()))
-    listen_to_joints(live, '/states', JOINTS, OPTIONS)
+    live = CommandedMotion(8.0, True, 0.3, -DELAY, live_commands(robot, options, summary))
+    listen_to_joints(live, '/states', JOINTS, options)
     found = {}
     for start in range(0, len(T), batch):
         low, high = (STATES.stamp_ns[start], STATES.stamp_ns[start] + batch * 2_000_000)
@@ -83,6 +83,28 @@ def test_torques_are_those_of_the_whole_recording():
             np.testing.assert_allclose(live[known, j], at_t[known], atol=5e-3)
 
 
+def test_where_an_encoder_has_its_zero_changes_no_torque():
+    """Positions and commands move alike; a feedforward in an array is none of both."""
+    channels = STATES, COMMANDS, AHEAD
+    _, tau, _ = states_of(channels)
+    _, turned, _ = states_of(channels, options=replace(OPTIONS, position_offset=(0.5, -0.3)))
+    np.testing.assert_allclose(turned, tau, atol=1e-9)
+
+
+def test_topics_of_commands_may_be_named_in_any_order():
+    """Which of them has the positions is known from the recording that was identified from."""
+    efforts = of_joints('/ahead', SENT[::9], effort=AHEAD.fields['data'])
+    channels = STATES, COMMANDS, efforts
+    options = replace(OPTIONS, effort_topic='ahead commands')
+    recording = recording_of(*channels)
+    summary = observe_joints(recording, JOINTS, options, limit=np.zeros(2)).summary
+    robot = SimpleNamespace(joint_names=JOINTS, effort=np.zeros(2))
+    assert live_commands(robot, options, summary).topics == ('commands', 'ahead')
+    _, tau, _ = states_of(channels)
+    options = replace(OPTIONS, effort_topic='/ahead /commands')
+    np.testing.assert_array_equal(states_of(channels, options=options, summary=summary)[1], tau)
+
+
 def test_torques_are_unknown_before_the_first_command_and_at_the_limit():
     t, tau, _ = states_of((STATES, COMMANDS, AHEAD))
     assert np.isnan(tau[t < 0.3]).all() and np.isfinite(tau[t > 0.5, 0]).all()
@@ -95,6 +117,8 @@ def test_torques_are_unknown_before_the_first_command_and_at_the_limit():
 def test_what_cannot_make_torques_is_said():
     with pytest.raises(RecordingError, match='commands command no positions of all joints'):
         states_of((STATES, replace(COMMANDS, names=('left', 'right'))))
+    with pytest.raises(RecordingError, match='ahead commands no efforts of all joints'):
+        states_of((STATES, replace(COMMANDS, topic='/ahead')))
     bare = replace(STATES, fields={'position': STATES.fields['position']})
     with pytest.raises(RecordingError, match='no velocity of all joints.*damping'):
         states_of((bare, COMMANDS))

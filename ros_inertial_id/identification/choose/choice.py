@@ -172,7 +172,12 @@ def choose(data: Dataset, model_columns: ModelColumns) -> Choice:
 
 
 def _best(trials: '_Trials') -> Candidate:
-    """Return the simplest Candidate that predicts as well as the best: constants, then laws."""
+    """
+    Return the simplest Candidate that predicts as well as the best: constants, then laws.
+
+    A tilt of gravity counts as one more law, so that it has to predict better by a standard error;
+    it is taken only between SMALLEST_TILT and LARGEST_TILT, and where no mounting is given.
+    """
     constants_number = _chosen_constants_number(trials)
     best = _chosen_laws(trials, constants_number)
     constants = _constants_of_joints(trials, best)

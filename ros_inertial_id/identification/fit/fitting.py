@@ -75,6 +75,9 @@ def fit(
     """
     Return the Solution of a Choice on the wide factor of ``data``.
 
+    Standard errors are those of the rows first, then of the scatter of stretches where the motion
+    is that of joints; errors of the model (``model_errors``) are added last.
+
     residuals : gives the Residuals of standard parameters, where the correlation of rows is not
     known from stretches of distinct motion
     """

@@ -172,7 +172,7 @@ def cross_validate(
     folds: Sequence[RFactors], estimated: Callable[[RFactors], np.ndarray]
 ) -> FoldFit | None:
     """
-    Return the FoldFit Fit of every fold to the parameters of the others, per row group.
+    Return the FoldFit of every fold to the parameters of the others, per row group.
 
     folds : RFactors about b columns, each of some stretches of the data; those of many
         recordings are put together to FOLDS

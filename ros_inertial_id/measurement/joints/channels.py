@@ -15,6 +15,7 @@ BROKEN = 0.2  # of the messages with values that are no numbers: of more of them
 NO_EFFORT = 1e-9  # [N m, N, A]: noise of any sensor is more, what nobody wrote to is less
 SHORTEST = 1.0  # [s]: no arm shows its inertia in less
 LEAST_OVERLAP = 0.5  # of the motion during which efforts are recorded, or clocks differ
+Series = dict[str, tuple[np.ndarray, np.ndarray]]  # {joint: (stamps [s], values)}
 
 
 def columns_of(channel: Channel, joints: Sequence[str]) -> list[int]:
@@ -40,7 +41,11 @@ def groups(channel: Channel, joints: Sequence[str]) -> list[list[str]]:
 
 
 def carries(channel: Channel, what: str, joints: Sequence[str]) -> bool:
-    """Return whether ``channel`` has at least one plausible ``what`` of each of ``joints``."""
+    """
+    Return whether ``channel`` has a plausible ``what`` of each of those of ``joints`` that it has.
+
+    False where it has none of them; ``carries_all`` asks for all.
+    """
     if what not in channel.fields:
         return False
     in_channel = [joint for joint in joints if joint in channel.names]
@@ -81,12 +86,12 @@ def all_plausible(values: np.ndarray, columns: Sequence[int]) -> bool:
     return True
 
 
-def series_of(channel: Channel, what: str, joints: Sequence[str], t: np.ndarray) -> dict:
+def series_of(channel: Channel, what: str, joints: Sequence[str], t: np.ndarray) -> Series:
     """
     Return {joint: (stamps [s], values)} of the messages of a ``channel`` that carry the joint.
 
     what : position, velocity or effort; t : (n,) [s] the channel's stamps
-    RecordingError for a joint that is carried without a finite value
+    RecordingError for a joint that is carried without a finite value, or in no message
     """
     columns = columns_of(channel, joints)
     values = channel.fields[what]
@@ -97,6 +102,8 @@ def series_of(channel: Channel, what: str, joints: Sequence[str], t: np.ndarray)
     for joint, column in zip(joints, columns):
         good = plausible(values[:, column])
         _refuse_broken(channel, what, joint, good, t)
+        if not good.any():  # no more, behind the checks
+            raise RecordingError(f'{channel.topic} has no {what} of {joint} that can be used')
         key = good.tobytes()
         if key not in stamps_of:
             stamps_of[key] = _chosen(t, good)
@@ -138,20 +145,22 @@ def _refuse_broken(
     )
 
 
-def without_incomplete(channel: Channel, joints: Sequence[str] = (), most: float = 1.0) -> Channel:
+def without_incomplete(
+    channel: Channel, joints: Sequence[str] = (), most_broken: float = 1.0
+) -> Channel:
     """
     Return a JointState ``channel`` without the messages that ``series_of`` refuses.
 
     Of ``joints``, by default all, such a message lacks a quantity that others carry (another
-    node repeats positions), or has values that are no numbers.  Of more than the share ``most``
-    of the latter all are kept: such a source fails.
+    node repeats positions), or has values that are no numbers.  Of more than the share
+    ``most_broken`` of the latter all are kept: such a source fails.
     """
     columns = columns_of(channel, joints or channel.names)
     if all(all_plausible(values, columns) for values in channel.fields.values()):
         return channel
     bare, broken = _unusable(channel, columns)
     left_out = bare
-    if (broken & ~bare).sum() <= most * (~bare).sum():
+    if (broken & ~bare).sum() <= most_broken * (~bare).sum():
         left_out = broken
     if not left_out.any() or left_out.all():
         return channel
@@ -216,11 +225,11 @@ def without_effort(silent: Sequence[str], joints: Collection[str]) -> str:
     return lock_or(silent, joints, 'what is no part of the arm', advice)
 
 
-def lock_or(some: Sequence[str], joints: Collection[str], which: str, advice: str) -> str:
-    """Return ``advice``, or to lock ``some`` joints, ``which`` in words, where others remain."""
-    if len(some) == len(joints):
+def lock_or(concerned: Sequence[str], joints: Collection[str], which: str, advice: str) -> str:
+    """Return ``advice``, or to lock the ``concerned``, ``which`` in words, where others remain."""
+    if len(concerned) == len(joints):
         return advice
-    return f'lock {which}, --lock "{",".join(some)}" (locked_joints:), or {advice}'
+    return f'lock {which}, --lock "{",".join(concerned)}" (locked_joints:), or {advice}'
 
 
 def common_clock(

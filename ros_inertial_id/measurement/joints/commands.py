@@ -104,7 +104,7 @@ class Commands:
     """
     What n ``joints`` are commanded, as Channels of joint states.
 
-    topics : their names, with blanks between
+    topics : their names, that of the positions first, with blanks between
     motion : of the positions and, if they are commanded, velocities
     feedforward : of the efforts added to what these make, where there are any
     """
@@ -122,8 +122,6 @@ class Commands:
         motion = without_incomplete(motion, joints, BROKEN)
         if feedforward is None:
             feedforward = motion
-        elif 'effort' not in feedforward.fields:  # of an array: its only columns
-            feedforward = _efforts_of_array(feedforward, joints)
         return cls(topics, tuple(joints), motion, feedforward)
 
     def torques(self, options: DriveOptions, control: PositionControl) -> Channel:
@@ -171,16 +169,23 @@ class Commands:
             )
 
 
-def _efforts_of_array(channel: Channel, joints: Sequence[str]) -> Channel:
-    """Return a ``channel`` of ``of_joints`` whose only numbers are efforts."""
-    if 'position' not in channel.fields:
-        raise RecordingError(
-            f'{channel.topic} commands no efforts of all joints',
-            expected=tuple(joints),
-            found=channel.names or None,
-            do='leave it out of effort_topic:',
-        )
-    return replace(channel, fields={'effort': channel.fields['position']})
+def feedforward_of(channel: Channel, joints: Sequence[str]) -> Channel:
+    """
+    Return a ``channel`` of efforts to n ``joints`` as one of joint states.
+
+    The only numbers of an array are efforts; RecordingError for what has none.
+    """
+    states = of_joints(channel, joints)
+    if channel.type == ARRAY and states.names:
+        return replace(states, fields={'effort': states.fields['position']})
+    if 'effort' in states.fields:
+        return states
+    raise RecordingError(
+        f'{channel.topic} commands no efforts of all joints',
+        expected=tuple(joints),
+        found=states.names or None,
+        do='leave it out of effort_topic:',
+    )
 
 
 def _follows(measured: np.ndarray, command: np.ndarray) -> bool:
@@ -202,12 +207,20 @@ def efforts_at(motion: Channel, force: Channel, control: PositionControl) -> Cha
     """Return a ``motion`` with the efforts that ``commanded`` ones, ``force``, make there."""
     joints = force.names
     motion = motion.rows(motion.stamp_ns >= force.stamp_ns[0])
+    if 'velocity' not in motion.fields:
+        motion = _differentiated(motion)
     columns = columns_of(motion, joints)
-    q = motion.fields['position'][:, columns]
-    if 'velocity' in motion.fields:
-        v = motion.fields['velocity'][:, columns]
-    else:
-        v = np.gradient(q, (motion.stamp_ns - motion.stamp_ns[0]) * 1e-9, axis=0)
+    q, v = (motion.fields[name][:, columns] for name in ('position', 'velocity'))
     message = np.searchsorted(force.stamp_ns, motion.stamp_ns, side='right') - 1
     torques = control.torques(force.fields['effort'][message], q, v)
     return replace(motion, topic=force.topic, names=joints, fields={'effort': torques})
+
+
+def _differentiated(motion: Channel) -> Channel:
+    """Return a ``motion`` with velocities by its positions, and each stamp once."""
+    motion = motion.rows(np.diff(motion.stamp_ns, prepend=-1) != 0)
+    q = motion.fields['position']
+    v = np.full_like(q, np.nan)
+    if len(motion) > 1:
+        v = np.gradient(q, (motion.stamp_ns - motion.stamp_ns[0]) * 1e-9, axis=0)
+    return replace(motion, fields={**motion.fields, 'velocity': v})

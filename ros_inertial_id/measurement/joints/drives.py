@@ -10,6 +10,7 @@ from typing import Sequence
 
 import numpy as np
 
+from .channels import columns_of
 from ..recording import Channel
 from ...errors import ConfigError
 from ...options import option
@@ -105,7 +106,7 @@ def joint_side(channel: Channel, joints: Sequence[str], options: DriveOptions) -
     if not set(joints) <= set(channel.names):
         return channel  # whoever needs those that are missing will say so
     turns = _joint_turns(options, count)
-    columns = [channel.names.index(joint) for joint in joints]
+    columns = columns_of(channel, joints)
     fields = dict(channel.fields)
     for name, zero in (('position', offset), ('velocity', np.zeros(count))):
         if name not in fields:

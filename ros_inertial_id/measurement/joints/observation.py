@@ -10,7 +10,16 @@ from typing import Sequence
 
 import numpy as np
 
-from .channels import BROKEN, check_effort, common_clock, series_of, SHORTEST, without_incomplete
+from .channels import (
+    BROKEN,
+    carries,
+    check_effort,
+    common_clock,
+    Series,
+    series_of,
+    SHORTEST,
+    without_incomplete,
+)
 from .commands import efforts_at, position_control, PositionControl
 from .drives import joint_side
 from .effort_source import EffortSource
@@ -51,7 +60,7 @@ def observe_joints(
         options = replace(options, effort_kind=recording.effort_kind)
     if actuated is None:
         actuated = joints
-    probe = _probe(recording, joints, options, tuple(actuated), limit)
+    probe = _unfiltered(recording, joints, options, tuple(actuated), limit)
     check_moving(probe)
     probe, cutoff = _with_velocity(probe, options)
     summary = replace(
@@ -94,7 +103,7 @@ def _with_velocity(
     return replace(probe, measured_velocity=measured, summary=summary), cutoff
 
 
-def _probe(
+def _unfiltered(
     recording: Recording,
     joints: tuple[str, ...],
     options: SignalOptions,
@@ -117,7 +126,7 @@ def _probe(
     else:
         efforts = series_of(force, 'effort', actuated, motion.seconds(force))
         clock = common_clock(motion.channel, motion.channel, joints, motion.origin)
-        clock = _together(clock, motion.series(), motion.position)
+        clock = _where_all_lie(clock, motion.series(), motion.position)
     summary = Summary(
         topic=motion.channel.topic,
         effort_topic=force.topic,
@@ -136,9 +145,6 @@ def _probe(
         summary=summary,
     )
     return _commanded_from(observation)
-
-
-Series = dict[str, tuple[np.ndarray, np.ndarray]]  # {joint: (stamps [s], values)}
 
 
 @dataclass(frozen=True)
@@ -190,7 +196,7 @@ def _motion_of(
     t = _seconds(channel, origin)
     position = series_of(channel, 'position', joints, t)
     velocity: Series = {}
-    if len(sources.velocity) == len(joints):
+    if carries(channel, 'velocity', joints):  # not where all that had one are masked
         velocity = series_of(channel, 'velocity', joints, t)
     return _Motion(recorded, channel, origin, t, position, velocity, unwrap.counts)
 
@@ -210,7 +216,7 @@ def _with_measured_efforts(
     check_effort(efforts, force.topic, moving)
     clock = common_clock(motion.channel, force, tuple(motion.position), motion.origin)
     series = [*motion.series(), *efforts.values()]
-    return force, efforts, _together(clock, series, motion.position)
+    return force, efforts, _where_all_lie(clock, series, motion.position)
 
 
 def with_cutoff(
@@ -223,7 +229,7 @@ def with_cutoff(
     """
     clock, period = observation.clock, observation.clock.period
     half = signals.half_kernel(period, cutoff) + 2 * signals.STENCIL
-    clock = _usable(clock, half, observation.summary.topic)
+    clock = _long_enough(clock, half, observation.summary.topic)
     kernel = signals.zero_phase_kernel(period, cutoff)
     # Where the filter guessed most; the stencil reaches further than that near Nyquist.
     guessed = FILTER_EDGE
@@ -349,8 +355,10 @@ def _commanded_from(observation: JointSpaceObservation) -> JointSpaceObservation
     return replace(observation, clock=clock)
 
 
-def _together(clock, series, position):
-    """Return the Clock where all series (t, values) have samples."""
+def _where_all_lie(
+    clock: signals.Clock, series: Sequence[tuple[np.ndarray, np.ndarray]], position: Series
+) -> signals.Clock:
+    """Return the ``clock`` where all ``series`` of (t [s], values) have samples, or refuse."""
     for t in {id(t): t for t, _ in series}.values():
         clock = signals.covered(clock, t)
     if not clock.segments:
@@ -443,8 +451,8 @@ def check_moving(probe: JointSpaceObservation) -> None:
         )
 
 
-def _usable(clock, half, topic):
-    """Return the clock without the segments too short to filter; refuse when none is left."""
+def _long_enough(clock, half, topic):
+    """Return the ``clock`` without segments too short for ``half`` a kernel, or refuse."""
     if clock.seconds < SHORTEST:
         raise RecordingError(
             f'{topic} is too short',

@@ -13,7 +13,7 @@ from typing import Iterable, Mapping, Sequence
 import numpy as np
 
 from .channels import carries, carries_all, columns_of, JOINT_STATE, lock_or, without_effort
-from .commands import COMMAND_TYPES, Commands, of_joints
+from .commands import COMMAND_TYPES, Commands, feedforward_of, of_joints
 from .drives import is_commanded
 from .kinematic_state import SignalOptions
 from ..recording import Channel, joined, LazyChannels, Recording
@@ -30,8 +30,8 @@ class JointSources:
 
     actuated : joints whose efforts count
     position, velocity, effort : {joint: topic}; without those of which nothing is recorded
-    commands : topics by which drives are commanded, whose efforts follow from that; () measured
-    command, feedforward : of them the topic of the positions, and of efforts added to them, or ''
+    command, feedforward : topics of commanded positions, from which the efforts follow, and of
+        efforts added to those, '' for none; both are '' where efforts are measured
     passed_over : {topic of joint states that is not read: why}
     no_effort : why there are no efforts to read, None where there are
     """
@@ -40,7 +40,6 @@ class JointSources:
     position: Mapping[str, str]
     velocity: Mapping[str, str]
     effort: Mapping[str, str] = field(default_factory=dict)
-    commands: tuple[str, ...] = ()
     command: str = ''
     feedforward: str = ''
     passed_over: Mapping[str, str] = field(default_factory=dict)
@@ -64,22 +63,25 @@ class JointSources:
 
         Raises ``no_effort`` where it is the reason that there is none.
         """
-        if self.no_effort is not None:
-            raise self.no_effort
+        self._check_efforts()
         if self.same_messages:
             return motion
         return _as_one(recording, self.effort)
 
     def commands_of(self, recording: Recording) -> Commands:
         """Return the Commands in a ``recording``; raises ``no_effort`` where there are none."""
-        if self.no_effort is not None:
-            raise self.no_effort
+        self._check_efforts()
         joints = self.actuated
         motion = of_joints(recording.channels[self.command], joints)
         feedforward = None
         if self.feedforward:
-            feedforward = of_joints(recording.channels[self.feedforward], joints)
-        return Commands.of(' '.join(self.commands), joints, motion, feedforward)
+            feedforward = feedforward_of(recording.channels[self.feedforward], joints)
+        topics = ' '.join(filter(None, [self.command, self.feedforward]))
+        return Commands.of(topics, joints, motion, feedforward)
+
+    def _check_efforts(self) -> None:
+        if self.no_effort is not None:  # raised again and again: without the frames of before
+            raise self.no_effort.with_traceback(None)
 
 
 def joint_sources(
@@ -187,18 +189,17 @@ def _commanded_sources(
     try:
         commands = _command_topics(recording, actuated, command_topics)
         command = _positions_among(recording, commands, actuated)
+        feedforward = _only_other(commands, command)
     except RecordingError as error:
         motion = _motion_sources(recording, joints, states_topics)
         return replace(motion, no_effort=error.with_traceback(None))
-    feedforwards = [topic for topic in commands if topic != command]
     rest = {topic: kind for topic, kind in recording.types().items() if topic not in commands}
     states = replace(recording, channels=LazyChannels(rest, recording.channels.__getitem__))
     return replace(
         _motion_sources(states, joints, states_topics),
         actuated=actuated,
-        commands=tuple(commands),
         command=command,
-        feedforward=next(iter(feedforwards), ''),
+        feedforward=feedforward,
     )
 
 
@@ -210,8 +211,9 @@ def _command_topics(recording: Recording, joints: Sequence[str], topics: str) ->
     RecordingError where there is none, or several may be.
     """
     types = {topic: kind for topic, kind in recording.types().items() if kind in COMMAND_TYPES}
-    if topics:
-        chosen, unknown = _meant(topics.split(), types)
+    names = topics.split()
+    if names:
+        chosen, unknown = _meant(names, types)
         if unknown:
             raise _no_commands(f'topic {unknown[0]} is not in the recording', chosen, types)
         return chosen
@@ -262,6 +264,19 @@ def _positions_among(recording: Recording, topics: Sequence[str], joints: Sequen
         found=first.names or None,
         do='name the topic of the commands in effort_topic:',
     )
+
+
+def _only_other(topics: Sequence[str], command: str) -> str:
+    """Return the one of ``topics`` beside ``command``, that of a feedforward, '' for none."""
+    others = [topic for topic in dict.fromkeys(topics) if topic != command]
+    if len(others) > 1:
+        raise RecordingError(
+            'several topics beside that of the commanded positions',
+            found=others,
+            expected='one, of a feedforward',
+            do='name one of them in effort_topic:',
+        )
+    return ''.join(others)
 
 
 def find_channel(recording: Recording, joints: Sequence[str], topic: str, what: str) -> Channel:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from recordings import JOINT_STATE, joint_states, recording_of
 
+from ros_inertial_id.checks.channel_checks import signal_findings
 from ros_inertial_id.checks.signals import raw_signals
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError, RecordingError
@@ -81,8 +82,9 @@ def test_velocities_feedforward_and_the_limit_count():
     assert (np.abs(tau[50:-50] - [1.0, -1.5]).max(0) < lag + 1e-6).all()
 
 
-def test_the_checks_see_the_same_torques():
-    robot = load_robot_model(
+def robot_of_two_joints():
+    """Return an arm of joints a and b, whose drives make 3 N m at most."""
+    return load_robot_model(
         '<robot name="r"><link name="l0"/>'
         + ''.join(
             f'<link name="l{k}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" '
@@ -94,11 +96,38 @@ def test_the_checks_see_the_same_torques():
         )
         + '</robot>'
     )
+
+
+def test_the_checks_see_the_same_torques():
+    robot = robot_of_two_joints()
     (signals,) = raw_signals(
         recording_of(STATES, channel('/cmd', T, position=Q + 0.1)), robot, OPTIONS
     )
     right = np.clip(np.array([2.0, 5.0]) - 1.5 * V, -3.0, 3.0)
     np.testing.assert_allclose(signals.effort.values, right, atol=1e-9)
+
+
+@pytest.mark.parametrize('begin', [20.0, T[-1]])
+def test_commands_after_the_motion_can_be_looked_at_and_not_be_identified(begin):
+    """A motion, or all but its last message, before the first command."""
+    late = channel('/cmd', begin + T, position=Q + 0.1)
+    states = channel('/joint_states', T, position=Q)
+    (signals,) = raw_signals(recording_of(states, late), robot_of_two_joints(), OPTIONS)
+    assert len(signals.position.t) == len(T) and not len(signals.effort.t)
+    assert signal_findings(signals) == []
+    with pytest.raises(RecordingError, match='commanded when no motion is recorded'):
+        observe_joints(recording_of(states, late), ('a', 'b'), OPTIONS, limit=np.zeros(2))
+
+
+def test_two_messages_of_one_stamp_have_the_torques_of_one():
+    """Between them there is no velocity, and a torque by it would be infinite."""
+    twice = np.insert(np.arange(len(T)), 1000, 1000)
+    states = channel('/joint_states', T[twice], position=Q[twice])
+    commands = channel('/cmd', T, position=Q + 0.1)
+    (signals,) = raw_signals(recording_of(states, commands), robot_of_two_joints(), OPTIONS)
+    assert len(signals.effort.t) == len(T)
+    right = np.clip(np.array([2.0, 5.0]) - 1.5 * V, -3.0, 3.0)
+    np.testing.assert_allclose(signals.effort.values[1:-1], right[1:-1], atol=1e-3)
 
 
 @pytest.mark.parametrize('command, joints', [(Q * [1.0, -1.0] + 0.1, 'b'), (Q[:, ::-1], 'a, b')])
@@ -136,6 +165,13 @@ def test_commands_are_no_measurements_unless_they_are_asked_for():
         ([], {}, RecordingError, 'no commands to the joints.*/joint_states'),
         (['/cmd', '/other'], {}, RecordingError, 'several topics.*/cmd.*/other'),
         (['/cmd'], {'effort_topic': '/ahead'}, RecordingError, '/ahead is not in the recording'),
+        (['/cmd', '/x'], {'effort_topic': '/cmd /x'}, RecordingError, '/x commands no efforts'),
+        (
+            ['/cmd', '/x', '/y'],
+            {'effort_topic': '/cmd /x /y'},
+            RecordingError,
+            'several topics beside that of the commanded positions.*found /x, /y',
+        ),
         (['/cmd'], {'stiffness': ()}, ConfigError, 'needs stiffness.*drive-gains'),
         (['/cmd'], {'stiffness': (1.0, 2.0, 3.0)}, ConfigError, 'stiffness.*2 values.*3 values'),
     ],

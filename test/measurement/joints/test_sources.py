@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from recordings import joint_states, recording_of
 
+from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.measurement.joints import sources as module
 from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
 from ros_inertial_id.measurement.joints.observation import motion_and_efforts, observe_joints
@@ -68,8 +69,8 @@ def test_a_topic_of_efforts_and_one_of_a_feedforward_beside_commands():
     )
     options = SignalOptions(effort_kind='command', effort_topic='feed asked')
     decided = joint_sources(commanded, ARM, options)
-    assert decided.commands == ('/feed', '/asked')
     assert (decided.command, decided.feedforward) == ('/asked', '/feed')
+    assert decided.commands_of(commanded).topics == '/asked /feed'
     assert decided.position == dict.fromkeys(ARM, '/joint_states')
 
 
@@ -100,3 +101,46 @@ def test_it_is_decided_once_for_a_recording_and_for_it_without_bad_samples(monke
     assert len(asked) == 1
     observe_joints(whole.window(2.0, None), ARM)  # another recording, of which more may lack
     assert len(asked) == 2
+
+
+def test_the_reason_for_no_efforts_is_raised_without_the_frames_of_before():
+    """They would hold the arrays of every call."""
+    decided = joint_sources(
+        recording_of(states('/joint_states', 100, fields=('position',))), ARM, SignalOptions()
+    )
+    depths = []
+    for _ in range(3):
+        with pytest.raises(RecordingError, match='has no effort') as raised:
+            decided.efforts_of(recording_of(), states('/joint_states', 100))
+        depths.append(len(raised.traceback))
+    assert depths[0] == depths[1] == depths[2]
+
+
+def test_velocities_that_are_all_masked_are_differentiated():
+    """Of a velocity that a few bad messages alone carry nothing is left behind the checks."""
+    channel = states('/joint_states', 100)
+    fields = {name: values.copy() for name, values in channel.fields.items()}
+    fields['velocity'][:] = np.nan
+    fields['velocity'][300:302] = 1.0
+    recorded = recording_of(replace(channel, fields=fields))
+    assert set(joint_sources(recorded, ARM, SignalOptions()).velocity) == set(ARM)
+    masked = {name: values.copy() for name, values in fields.items()}
+    for values in masked.values():
+        values[295:305] = np.nan
+    cleaned = recorded.without_samples({'/joint_states': replace(channel, fields=masked)})
+    observed = observe_joints(cleaned, ARM)
+    assert observed.velocity == {} and observed.summary.velocity == 'differentiated'
+
+
+@pytest.mark.parametrize('masked', [['b'], ['a', 'b']])
+def test_joints_of_which_all_samples_are_masked_are_named(masked):
+    """Where they are recorded was decided before the checks masked them."""
+    channel = states('/joint_states', 100)
+    recorded = recording_of(channel)
+    joint_sources(recorded, ARM, SignalOptions())
+    fields = {name: values.copy() for name, values in channel.fields.items()}
+    for values in fields.values():
+        values[:, [ARM.index(joint) for joint in masked]] = np.nan
+    cleaned = recorded.without_samples({'/joint_states': replace(channel, fields=fields)})
+    with pytest.raises(RecordingError, match=f'no position of {masked[0]} that can be used'):
+        observe_joints(cleaned, ARM)
