@@ -35,7 +35,11 @@ CONTRADICTING = 2.0  # times the residual of each alone; short bags of one robot
 
 
 def import_(options: Any) -> None:
-    """Turn a log into a bag; say what was understood.  RecordingError where no efforts were."""
+    """
+    Turn a log into a bag; say what was understood.
+
+    RecordingError where neither efforts nor commands were.
+    """
     from ..measurement.bags.log import read_log
     from ..measurement.bags.writing import write_recording
 
@@ -55,12 +59,16 @@ def import_(options: Any) -> None:
     counts = ', '.join(f'{count} {topic}' for topic, count in messages.items())
     lines = [f'{options.out}: {counts}']
     lines += [f'  {what}: {", ".join(names)}' for what, names in understood.items()]
+    lacks_efforts = '/joint_states' in messages and not _has_efforts(recording)
+    if lacks_efforts and '/joint_commands' in messages:
+        lacks_efforts = False
+        lines.append('  no efforts: identify with effort_kind: command, stiffness and damping')
     show(
         options,
         {'bag': str(options.out), 'messages': messages, 'columns': understood},
         printable('\n'.join(lines)),
     )
-    if '/joint_states' in messages and not _has_efforts(recording):
+    if lacks_efforts:
         raise RecordingError(
             'no efforts were understood in the log',
             expected='torques or currents, which identification needs',

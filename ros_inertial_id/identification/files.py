@@ -1,5 +1,7 @@
 """Files: texts in, results out; a result is whole or not there, also on a full disk."""
 
+import codecs
+from contextlib import suppress
 from pathlib import Path
 import re
 import shutil
@@ -11,16 +13,30 @@ from ..dynamics.mjcf import mjcf_description
 from ..errors import ConfigError, file_errors, path_text
 
 XACRO = '<xacro:'  # in what is no URDF yet
+_DECLARED_ENCODING = re.compile(rb'\s*<\?xml[^>]*?encoding=["\']([\w.:-]+)')
 
 
 def read_text(path: str | Path) -> str:
-    """Return the UTF-8 text of a file, of a result's folder its model.yaml's; or ConfigError."""
+    """
+    Return the text of a file, of a result's folder its model.yaml's; or ConfigError.
+
+    In UTF-8, or in the encoding that XML declares.
+    """
     with file_errors(path):
         file = Path(path)
         model = file / 'model.yaml'
         if model.is_file():
             file = model
-        return file.read_text(encoding='utf-8')
+        content = file.read_bytes()
+        return content.decode(_encoding_of(content)).replace('\r\n', '\n')
+
+
+def _encoding_of(content: bytes) -> str:
+    """Return the encoding that XML declares, UTF-8 where it declares none that is known."""
+    if declared := _DECLARED_ENCODING.match(content):
+        with suppress(LookupError):
+            return codecs.lookup(declared[1].decode()).name
+    return 'utf-8'
 
 
 def read_description(path: str | Path) -> str:

@@ -49,6 +49,17 @@ def test_what_cannot_be_read_is_said(tmp_path):
         make_folder(tmp_path / 'file' / 'under')
 
 
+@pytest.mark.parametrize('encoding', ['iso-8859-1', 'utf-8', 'cp1252'])
+def test_xml_is_read_as_it_declares(tmp_path, encoding):
+    text = f"<?xml version='1.0' encoding='{encoding}'?>\n<!-- Entwürfe -->"
+    for ends in ('\n', '\r\n'):
+        (tmp_path / 'r.urdf').write_bytes(text.replace('\n', ends).encode(encoding))
+        assert read_text(tmp_path / 'r.urdf') == text
+    (tmp_path / 'r.urdf').write_bytes(text.replace(encoding, 'no-such').encode('iso-8859-1'))
+    with pytest.raises(ConfigError, match='UTF-8'):
+        read_text(tmp_path / 'r.urdf')
+
+
 @pytest.fixture(scope='module')
 def model():
     """Return an IdentifiedModel of two joints."""
