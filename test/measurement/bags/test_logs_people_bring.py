@@ -602,3 +602,11 @@ def test_a_log_of_commands_needs_no_efforts(tmp_path, capsys):
     write_csv(log, ['t', *numbered('q')], np.column_stack([T, Q]))
     assert main([*arguments, str(tmp_path / 'neither')]) == 2
     assert 'no efforts were understood' in capsys.readouterr().err
+
+
+def test_the_unit_of_a_log_is_given_as_checks_advise():
+    table = {'time': T}
+    for word, x in (('position', np.degrees(Q)), ('velocity', np.degrees(V)), ('torque', TAU)):
+        table |= {f'actual_joint_{word}_{k}': x[:, k] for k in range(3)}
+    columns = 'q_*_deg=actual_joint_position_* v_*_deg_s=actual_joint_velocity_*'
+    check_fields(joint_states(table, columns=columns))
