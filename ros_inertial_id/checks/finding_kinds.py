@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .finding import DOUBTFUL, Finding, MASKED, NATS, NOTE, REMOVED, Window, WRONG
+from ..measurement.signals import EPISODES
 
 SAMPLES = 'samples'  # unit
 
@@ -149,6 +150,14 @@ SIGNAL_KINDS |= {
         says='the stamps run backwards {steps_back} times in {messages} messages',
         do='look for two publishers or two clocks on the topic, or a network that exchanges '
         'messages{cut}',
+        tests='stamps',
+        unit=SAMPLES,
+        severity=WRONG,
+    ),
+    'stamps begin anew': FindingKind(
+        name='stamps run backwards',
+        says='the stamps begin anew {steps_back} times in {messages} messages',
+        do=f'these are {EPISODES}{{cut}}',
         tests='stamps',
         unit=SAMPLES,
         severity=WRONG,

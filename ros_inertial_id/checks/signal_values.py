@@ -13,7 +13,7 @@ from .finding import DOUBTFUL, Finding, severity_of, Window
 from .finding_kinds import found
 from .signals import Quantity, RawSignals, steps_at
 from ..measurement.sampling import longest_gap, moving_mean
-from ..measurement.signals import longest_part
+from ..measurement.signals import begins_anew, longest_part
 
 # Positions
 DEGREES = 180.0 / np.pi
@@ -184,8 +184,11 @@ def stamp_findings(t: np.ndarray, names: tuple[str, ...], equal: np.ndarray) -> 
     steps = np.diff(t)
     backwards = int((steps < 0).sum())
     if backwards:
+        kind = 'stamps run backwards'
+        if begins_anew(t):
+            kind = 'stamps begin anew'
         yield found(
-            'stamps run backwards',
+            kind,
             names,
             backwards,
             steps_back=backwards,

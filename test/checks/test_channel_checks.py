@@ -15,8 +15,10 @@ from ros_inertial_id.checks.channel_checks import channel_checks, signal_finding
 from ros_inertial_id.checks.finding import DOUBTFUL, MASKED, NOTE, WRONG
 from ros_inertial_id.checks.signals import Quantity, raw_signals
 from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
 from ros_inertial_id.measurement.recording import Channel
+from ros_inertial_id.measurement.signals import uniform_clock
 
 IMU = 'sensor_msgs/msg/Imu'
 
@@ -164,6 +166,19 @@ def test_coarse_positions_are_no_wrong_stamps():
     assert {f.name for f in found} == {'position quantised'}
     found = channel_checks(_joints(1.3 * t, q, v, tau))
     assert 'wrong rate or stamps' in {f.name for f in found}
+
+
+def test_stamps_that_begin_anew_are_episodes():
+    t, q, v, tau = _motion()
+    episodes = np.tile(t[:1000], 4)
+    (finding,) = channel_checks(_joints(episodes, q, v, tau))
+    assert finding.says == 'the stamps begin anew 3 times in 4000 messages'
+    assert 'episodes one after the other' in finding.do and finding.name == 'stamps run backwards'
+    with pytest.raises(RecordingError, match='begin anew each time: episodes'):
+        uniform_clock((episodes * 1e9).astype(int), 0, '/a')
+    back = np.where(t < 8.0, t, t - 0.8)  # one clock that is set back
+    (finding,) = channel_checks(_joints(back, q, v, tau))
+    assert 'run backwards 1 times' in finding.says
 
 
 def test_messages_that_come_twice_are_no_stamps_that_repeat():
