@@ -146,18 +146,18 @@ SIGNAL_KINDS: dict[str, FindingKind] = {
 
 # Of joints and sensors: stamps.
 SIGNAL_KINDS |= {
-    'stamps run backwards': FindingKind(
-        says='the stamps run backwards {steps_back} times in {messages} messages',
-        do='look for two publishers or two clocks on the topic, or a network that exchanges '
-        'messages{cut}',
-        tests='stamps',
-        unit=SAMPLES,
-        severity=WRONG,
-    ),
     'stamps begin anew': FindingKind(
         name='stamps run backwards',
         says='the stamps begin anew {steps_back} times in {messages} messages',
         do=f'these are {EPISODES}{{cut}}',
+        tests='stamps',
+        unit=SAMPLES,
+        severity=WRONG,
+    ),
+    'stamps run backwards': FindingKind(
+        says='the stamps run backwards {steps_back} times in {messages} messages',
+        do='look for two publishers or two clocks on the topic, or a network that exchanges '
+        'messages{cut}',
         tests='stamps',
         unit=SAMPLES,
         severity=WRONG,

@@ -17,26 +17,13 @@ _DECLARED_ENCODING = re.compile(rb'\s*<\?xml[^>]*?encoding=["\']([\w.:-]+)')
 
 
 def read_text(path: str | Path) -> str:
-    """
-    Return the text of a file, of a result's folder its model.yaml's; or ConfigError.
-
-    In UTF-8, or in the encoding that XML declares.
-    """
+    """Return the UTF-8 text of a file, of a result's folder its model.yaml's; or ConfigError."""
     with file_errors(path):
         file = Path(path)
         model = file / 'model.yaml'
         if model.is_file():
             file = model
-        content = file.read_bytes()
-        return content.decode(_encoding_of(content)).replace('\r\n', '\n')
-
-
-def _encoding_of(content: bytes) -> str:
-    """Return the encoding that XML declares, UTF-8 where it declares none that is known."""
-    if declared := _DECLARED_ENCODING.match(content):
-        with suppress(LookupError):
-            return codecs.lookup(declared[1].decode()).name
-    return 'utf-8'
+        return file.read_text(encoding='utf-8')
 
 
 def read_description(path: str | Path) -> str:
@@ -47,7 +34,7 @@ def read_description(path: str | Path) -> str:
     path : of a URDF, a xacro file, an MJCF, the YAML of a mechanism or of a rig
     ConfigError where it cannot be read, is empty, or is xacro and cannot be expanded.
     """
-    text = read_text(path)
+    text = _text_as_declared(path)
     if not text.strip():
         raise ConfigError(f'the robot description {path} is empty', expected='a URDF')
     plain = re.sub(r'<!--.*?-->', '', text, flags=re.S)
@@ -65,6 +52,20 @@ def read_description(path: str | Path) -> str:
     if re.search(r'^mechanism:', plain, re.M):
         return mechanism_description(text)
     return text
+
+
+def _text_as_declared(path: str | Path) -> str:
+    """Return the text of a file in the encoding that its XML declares, else in UTF-8."""
+    with file_errors(path):
+        content = b''
+        if Path(path).is_file():
+            content = Path(path).read_bytes()
+        declared = _DECLARED_ENCODING.match(content)
+        if declared:
+            with suppress(LookupError):
+                encoding = codecs.lookup(declared[1].decode()).name
+                return content.decode(encoding).replace('\r\n', '\n')
+    return read_text(path)
 
 
 def _expanded(path: str | Path) -> str:
