@@ -72,13 +72,6 @@ def import_(options: Any) -> None:
         )
 
 
-def _without_efforts(recording: Recording) -> list[str]:
-    """Return in words how joint states with commands, and without efforts, are identified."""
-    if _has_efforts(recording) or not _has_commands(recording):
-        return []
-    return ['  no efforts: identify with effort_kind: command, stiffness and damping']
-
-
 def _has_efforts(recording: Recording) -> bool:
     """Return whether there are efforts, or no joints that could have some."""
     if '/joint_states' not in recording.channels:
@@ -88,6 +81,13 @@ def _has_efforts(recording: Recording) -> bool:
 
 def _has_commands(recording: Recording) -> bool:
     return '/joint_commands' in recording.channels
+
+
+def _without_efforts(recording: Recording) -> list[str]:
+    """Return in words how joint states with commands, and without efforts, are identified."""
+    if _has_efforts(recording) or not _has_commands(recording):
+        return []
+    return ['  no efforts: identify with effort_kind: command, stiffness and damping']
 
 
 def identify_(options: Any) -> int:

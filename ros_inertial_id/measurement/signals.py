@@ -18,6 +18,7 @@ from ..errors import ConfigError, RecordingError
 
 FILTER_ORDER = 4
 ANEW = 10.0  # periods between the first stamps of two episodes, each with a clock of its own
+FEWEST_MESSAGES = 10  # of an episode
 EPISODES = (
     'episodes one after the other; make a recording of each (several are identified together), '
     'or give all one clock'
@@ -96,8 +97,10 @@ def begins_anew(stamps: np.ndarray) -> bool:
     """Return whether ``stamps`` (N,) go back to where they began, each time: episodes."""
     steps = np.diff(stamps)
     begins = np.flatnonzero(steps < 0) + 1
+    if not 0 < begins.size < len(steps) / FEWEST_MESSAGES:
+        return False
     near = ANEW * np.median(np.abs(steps))
-    return bool(begins.size) and bool((np.abs(stamps[begins] - stamps[0]) <= near).all())
+    return bool((np.abs(stamps[begins] - stamps[0]) <= near).all())
 
 
 def uniform_clock(stamp_ns: np.ndarray, origin_ns: int, topic: str) -> Clock:
