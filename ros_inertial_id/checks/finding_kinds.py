@@ -59,7 +59,9 @@ SIGNAL_KINDS: dict[str, FindingKind] = {
         name='position in degrees',
         says='the positions of {joints} are in degrees, or in percent of their range: up to '
         '{largest:.3g}, beyond their limits',
-        do=f'{PUBLISH_RADIANS}; LeRobot records percent without use_degrees',
+        do='look which they are: percent taken for degrees makes a wrong model that looks right. '
+        'Percent, as LeRobot records without use_degrees, is recorded again; degrees: '
+        f'{PUBLISH_RADIANS}',
         tests='positions against the limits of the description',
         unit=SAMPLES,
         severity=WRONG,

@@ -417,6 +417,7 @@ def test_degrees_that_may_be_percent_are_said_as_both():
         scale = largest / np.abs(q).max()
         finding = _of_arm(scale * q, scale * v, tau, t)['position in degrees']
         assert words in finding.says and '--columns "q_*_deg=NAME_*' in finding.do
+        assert ('recorded again' in finding.do) == (largest < 100.0)
 
 
 @pytest.mark.parametrize(('shift', 'severity'), [(0.0, NOTE), (1.5, WRONG)])
