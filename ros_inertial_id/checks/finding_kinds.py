@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .finding import DOUBTFUL, Finding, MASKED, NATS, NOTE, REMOVED, Window, WRONG
+from ..measurement.signals import EPISODES
 
 SAMPLES = 'samples'  # unit
 
@@ -36,24 +37,52 @@ class FindingKind:
 
 
 QUANTITIES = 'position', 'velocity', 'effort'
+PUBLISH_RADIANS = (
+    'publish radians; of a log give the unit when you import it: '
+    '--columns "q_*_deg=NAME_* v_*_deg_s=NAME_*"'
+)
+CORRECT_EITHER = (
+    'correct the one that is wrong, to rad and rad/s; if it is the velocities, velocity: auto '
+    'differentiates positions'
+)
 
 # Of joints: values.
 SIGNAL_KINDS: dict[str, FindingKind] = {
     'position in degrees': FindingKind(
-        says='the positions of {joints} are in degrees',
-        do='publish radians',
+        says='the positions of {joints} are in degrees: up to {largest:.3g}, beyond their limits',
+        do=PUBLISH_RADIANS,
+        tests='positions against the limits of the description',
+        unit=SAMPLES,
+        severity=WRONG,
+    ),
+    'position in degrees or percent': FindingKind(
+        name='position in degrees',
+        says='the positions of {joints} are in degrees, or in percent of their range: up to '
+        '{largest:.3g}, beyond their limits',
+        do='look which they are: percent taken for degrees makes a wrong model that looks right. '
+        'Percent, as LeRobot records without use_degrees, is recorded again; degrees: '
+        f'{PUBLISH_RADIANS}',
+        tests='positions against the limits of the description',
+        unit=SAMPLES,
+        severity=WRONG,
+    ),
+    'position in counts': FindingKind(
+        says='the positions of {joints} are whole numbers up to {largest:.4g}, far beyond their '
+        'limits: counts of an encoder',
+        do='publish radians, from the counts in a turn and at zero',
         tests='positions against the limits of the description',
         unit=SAMPLES,
         severity=WRONG,
     ),
     'position not unwrapped': FindingKind(
-        says='the position of {joints} jumps by whole turns',
-        do='unwrap the position of this joint, which has limits',
+        says='the position of {joints} jumps by whole turns, and leaves its limits where these '
+        'are put together again',
+        do='correct the limits in the description or the zero of the encoder',
         tests='jumps of 2 pi',
         unit=SAMPLES,
         severity=WRONG,
     ),
-    'position not unwrapped without limits': FindingKind(
+    'position not unwrapped within limits': FindingKind(
         name='position not unwrapped',
         says='the position of {joints} jumps by whole turns',
         do='nothing to do: turns are put together again',
@@ -85,7 +114,7 @@ SIGNAL_KINDS: dict[str, FindingKind] = {
     ),
     'velocity in another unit': FindingKind(
         says='the velocities of {joints} are {factor:.3g} times what the positions say',
-        do='publish velocities in rad/s; velocity: auto differentiates positions',
+        do=CORRECT_EITHER,
         tests='velocity against differentiated position',
         unit=SAMPLES,
         severity=DOUBTFUL,
@@ -94,7 +123,7 @@ SIGNAL_KINDS: dict[str, FindingKind] = {
         name='velocity in another unit',
         says='the velocities of {joints} are {factor:.3g} times what the positions say: '
         '{unit_of_velocity}',
-        do='publish velocities in rad/s; velocity: auto differentiates positions',
+        do=CORRECT_EITHER,
         tests='velocity against differentiated position',
         unit=SAMPLES,
         severity=DOUBTFUL,
@@ -108,8 +137,9 @@ SIGNAL_KINDS: dict[str, FindingKind] = {
     ),
     'wrong rate or stamps': FindingKind(
         says='the positions change {factor:.3g} times as fast as the velocities of all joints '
-        'say: the stamps are wrong',
-        do='correct the rate or the stamps',
+        'say: the stamps are wrong, or the velocities are in another unit',
+        do='correct the rate or the stamps, or the velocities; of a log leave these out: '
+        '--columns "-=NAME_*"',
         tests='velocity against differentiated position',
         unit=SAMPLES,
         severity=WRONG,
@@ -118,6 +148,14 @@ SIGNAL_KINDS: dict[str, FindingKind] = {
 
 # Of joints and sensors: stamps.
 SIGNAL_KINDS |= {
+    'stamps begin anew': FindingKind(
+        name='stamps run backwards',
+        says='the stamps begin anew {steps_back} times in {messages} messages',
+        do=f'these are {EPISODES}{{cut}}',
+        tests='stamps',
+        unit=SAMPLES,
+        severity=WRONG,
+    ),
     'stamps run backwards': FindingKind(
         says='the stamps run backwards {steps_back} times in {messages} messages',
         do='look for two publishers or two clocks on the topic, or a network that exchanges '
@@ -355,7 +393,7 @@ MODEL_KINDS: dict[str, FindingKind] = {
     ),
     'all positions in degrees': FindingKind(
         'positions and velocities of all joints are in degrees',
-        'publish radians',
+        PUBLISH_RADIANS,
         LEFT_OUT,
         REMOVED,
         WRONG,

@@ -35,7 +35,11 @@ CONTRADICTING = 2.0  # times the residual of each alone; short bags of one robot
 
 
 def import_(options: Any) -> None:
-    """Turn a log into a bag; say what was understood.  RecordingError where no efforts were."""
+    """
+    Turn a log into a bag; say what was understood.
+
+    RecordingError where neither efforts nor commands were.
+    """
     from ..measurement.bags.log import read_log
     from ..measurement.bags.writing import write_recording
 
@@ -53,14 +57,14 @@ def import_(options: Any) -> None:
     messages = {topic: len(channel) for topic, channel in recording.channels.items()}
     understood = recording.provenance['columns']
     counts = ', '.join(f'{count} {topic}' for topic, count in messages.items())
-    lines = [f'{options.out}: {counts}']
+    lines = [f'{options.out}: {counts}', *_without_efforts(recording)]
     lines += [f'  {what}: {", ".join(names)}' for what, names in understood.items()]
     show(
         options,
         {'bag': str(options.out), 'messages': messages, 'columns': understood},
         printable('\n'.join(lines)),
     )
-    if '/joint_states' in messages and not _has_efforts(recording):
+    if not _has_efforts(recording) and not _has_commands(recording):
         raise RecordingError(
             'no efforts were understood in the log',
             expected='torques or currents, which identification needs',
@@ -69,7 +73,21 @@ def import_(options: Any) -> None:
 
 
 def _has_efforts(recording: Recording) -> bool:
+    """Return whether there are efforts, or no joints that could have some."""
+    if '/joint_states' not in recording.channels:
+        return True
     return any('effort' in channel.fields for channel in recording.channels.values())
+
+
+def _has_commands(recording: Recording) -> bool:
+    return '/joint_commands' in recording.channels
+
+
+def _without_efforts(recording: Recording) -> list[str]:
+    """Return in words how joint states with commands, and without efforts, are identified."""
+    if _has_efforts(recording) or not _has_commands(recording):
+        return []
+    return ['  no efforts: identify with effort_kind: command, stiffness and damping']
 
 
 def identify_(options: Any) -> int:

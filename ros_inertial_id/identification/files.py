@@ -1,5 +1,7 @@
 """Files: texts in, results out; a result is whole or not there, also on a full disk."""
 
+import codecs
+from contextlib import suppress
 from pathlib import Path
 import re
 import shutil
@@ -11,6 +13,7 @@ from ..dynamics.mjcf import mjcf_description
 from ..errors import ConfigError, file_errors, path_text
 
 XACRO = '<xacro:'  # in what is no URDF yet
+_DECLARED_ENCODING = re.compile(rb'\s*<\?xml[^>]*?encoding=["\']([\w.:-]+)')
 
 
 def read_text(path: str | Path) -> str:
@@ -31,7 +34,7 @@ def read_description(path: str | Path) -> str:
     path : of a URDF, a xacro file, an MJCF, the YAML of a mechanism or of a rig
     ConfigError where it cannot be read, is empty, or is xacro and cannot be expanded.
     """
-    text = read_text(path)
+    text = _text_as_declared(path)
     if not text.strip():
         raise ConfigError(f'the robot description {path} is empty', expected='a URDF')
     plain = re.sub(r'<!--.*?-->', '', text, flags=re.S)
@@ -49,6 +52,20 @@ def read_description(path: str | Path) -> str:
     if re.search(r'^mechanism:', plain, re.M):
         return mechanism_description(text)
     return text
+
+
+def _text_as_declared(path: str | Path) -> str:
+    """Return the text of a file in the encoding that its XML declares, else in UTF-8."""
+    with file_errors(path):
+        content = b''
+        if Path(path).is_file():
+            content = Path(path).read_bytes()
+        declared = _DECLARED_ENCODING.match(content)
+        if declared:
+            with suppress(LookupError):
+                encoding = codecs.lookup(declared[1].decode()).name
+                return content.decode(encoding).replace('\r\n', '\n')
+    return read_text(path)
 
 
 def _expanded(path: str | Path) -> str:

@@ -17,6 +17,12 @@ from .sampling import butterworth_kernel, convolve_at, convolve_inside, longest_
 from ..errors import ConfigError, RecordingError
 
 FILTER_ORDER = 4
+ANEW = 10.0  # periods between the first stamps of two episodes, each with a clock of its own
+FEWEST_MESSAGES = 10  # of an episode
+EPISODES = (
+    'episodes one after the other; make a recording of each (several are identified together), '
+    'or give all one clock'
+)
 STENCIL = 6  # half width of the difference stencil: order 12, exact far above any cutoff
 SHORT_KERNEL = 400  # samples per row wanted, below which sums of products cost less than FFT
 WIDEST = 1_000_000  # samples on each side of a kernel: more than any recording shows
@@ -87,6 +93,16 @@ def longest_part(t: np.ndarray) -> str:
     return f': BAG@{start:.3f}:{end:.3f} takes the longest part that runs forwards'
 
 
+def begins_anew(stamps: np.ndarray) -> bool:
+    """Return whether ``stamps`` (N,) go back to where they began, each time: episodes."""
+    steps = np.diff(stamps)
+    begins = np.flatnonzero(steps < 0) + 1
+    if not 0 < begins.size < len(steps) / FEWEST_MESSAGES:
+        return False
+    near = ANEW * np.median(np.abs(steps))
+    return bool((np.abs(stamps[begins] - stamps[0]) <= near).all())
+
+
 def uniform_clock(stamp_ns: np.ndarray, origin_ns: int, topic: str) -> Clock:
     """
     Return the Clock under stamps ``stamp_ns`` (n,) [ns] of a ``topic``, its zero ``origin_ns``.
@@ -101,12 +117,14 @@ def uniform_clock(stamp_ns: np.ndarray, origin_ns: int, topic: str) -> Clock:
     back = np.flatnonzero(steps < 0)
     if back.size:
         k = int(back[0])
+        advice = 'two publishers or two clocks share the topic, or the clock was reset'
+        if begins_anew(stamp_ns):
+            advice = f'they begin anew each time: {EPISODES}'
         raise RecordingError(
             f'stamps of {topic} run backwards {back.size} times',
             found=f'first by {-steps[k] * 1e-9:.6f} s at {(stamp_ns[k] - origin_ns) * 1e-9:.3f} s'
             f' (sample {k})',
-            do='two publishers or two clocks share the topic, or the clock was reset'
-            + longest_part((stamp_ns - origin_ns) * 1e-9),
+            do=advice + longest_part((stamp_ns - origin_ns) * 1e-9),
         )
     if not np.any(steps > 0):
         raise RecordingError(f'all stamps of {topic} are equal', expected='increasing stamps')

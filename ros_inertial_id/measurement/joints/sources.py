@@ -333,6 +333,12 @@ def _candidates(recording: Recording, names: Sequence[str]) -> dict[str, Channel
             expected=JOINT_STATE,
             found=in_recording + recording.unread(),
         )
+    left_out = recording.provenance.get('left_out', {})
+    if all(topic in left_out and not len(states[topic]) for topic in chosen):
+        raise RecordingError(
+            f'no message of {", ".join(chosen)} can be used',
+            found=[left_out[topic] for topic in chosen],
+        )
     return {topic: states[topic] for topic in chosen}
 
 
