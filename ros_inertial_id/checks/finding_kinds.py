@@ -404,6 +404,15 @@ MODEL_KINDS: dict[str, FindingKind] = {
         'the joints are exchanged: what is called {columns}',
         'name them in the order of the columns: --joints {order}',
     ),
+    'branches alike': FindingKind(
+        'the log names no joints, and the torques cannot tell these branches from each other: '
+        '{branches}',
+        'look which of them the first columns move, and name the joints in the order of the '
+        'columns: --joints',
+        LEFT_OUT,
+        'pairs',
+        NOTE,
+    ),
     'contact': FindingKind(
         'the efforts of {joints} are far from what the motion explains: contact, a push or a '
         'collision',

@@ -7,6 +7,7 @@ import numpy as np
 
 from .console import changed, description_in, known_load, numbers_in, show
 from ..api.recordings import recording_of
+from ..checks.finding import forced_lines
 from ..errors import ConfigError
 from ..identification.settings import load_options
 from ..measurement.joints.drives import is_commanded
@@ -29,12 +30,15 @@ def drive_gains(options: Any) -> None:
         link=options.link,
         urdf=urdf,
         known=dict(_gain(words) for words in options.gain),
+        force=options.force,
     )
-    numbers = {
+    numbers: dict[str, Any] = {
         'gains': result.gains,
         'standard_errors': result.gain_errors,
         'relative_percent': result.relative_percent,
     }
+    if result.forced:
+        numbers['forced'] = result.forced
     show(options, numbers, '\n'.join(_gain_lines(result, settings.effort_kind)))
 
 
@@ -51,7 +55,7 @@ def _gain_lines(result: DriveGains, effort_kind: str) -> list[str]:
         if gain is not None:
             value = f'{gain:.6g}'
         values.append(value)
-    lines = aligned(rows)
+    lines = [*forced_lines(result.forced), *aligned(rows)]
     lines.append(f'{result.relative_percent:.2f} % relative residual of the effort')
     if result.described:
         lines.append(
