@@ -78,7 +78,7 @@ def _alike_branches(recording: Recording) -> list[str]:
         return []
     try:
         robot = load_robot_model(recording.robot_description)
-    except RobotModelError:  # which whoever identifies is told
+    except RobotModelError:  # the identification says why
         return []
     lines = []
     for pair in alike_branches(robot):

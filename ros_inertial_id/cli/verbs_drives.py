@@ -12,7 +12,13 @@ from ..errors import ConfigError
 from ..identification.settings import load_options
 from ..measurement.joints.drives import is_commanded
 from ..measurement.recording import Recording
-from ..procedures.drive_gains import DriveGains, identify_drive_gains, KnownLoad, NO_LOAD
+from ..procedures.drive_gains import (
+    DriveGains,
+    forced_drive_gains,
+    identify_drive_gains,
+    KnownLoad,
+    NO_LOAD,
+)
 from ..report.knowledge import with_error
 from ..report.sheet import Table
 
@@ -23,14 +29,16 @@ def drive_gains(options: Any) -> None:
     method, settings = load_options(
         options.config, options.method, changed(options, 'mounting'), urdf
     )
-    result = identify_drive_gains(
+    gains_of = identify_drive_gains
+    if options.force:
+        gains_of = forced_drive_gains
+    result = gains_of(
         [(recording, _drive_load(load)) for recording, load in _recordings(options, urdf)],
         settings,
         method=method,
         link=options.link,
         urdf=urdf,
         known=dict(_gain(words) for words in options.gain),
-        force=options.force,
     )
     numbers: dict[str, Any] = {
         'gains': result.gains,

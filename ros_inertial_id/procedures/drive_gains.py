@@ -315,7 +315,6 @@ def identify_drive_gains(
     urdf: str = '',
     link: str = '',
     known: Mapping[str, float] = NONE_GIVEN,
-    force: bool = False,
 ) -> DriveGains:
     """
     Return the DriveGains of a robot whose efforts are no torques.
@@ -325,10 +324,44 @@ def identify_drive_gains(
         as the difference of commanded and measured positions, whose gain is the stiffness
     urdf : text of the description, '' for the recordings' own
     known : {joint: torque per effort} of gains that are known, e.g. from the datasheet
-    force : also from what checks refuse, which the DriveGains say
     RobotModelError where ``link`` does not move; RecordingError where checks refuse a recording
-    for more than its unit.
+    for more than its unit, see ``forced_drive_gains``.
     """
+    return _drive_gains(loaded, options, (method, urdf), (link, known), force=False)
+
+
+def forced_drive_gains(
+    loaded: Sequence[tuple[Recording, KnownLoad]],
+    options: Any,
+    *,
+    method: str = DEFAULT_METHOD,
+    urdf: str = '',
+    link: str = '',
+    known: Mapping[str, float] = NONE_GIVEN,
+) -> DriveGains:
+    """
+    Return the DriveGains also from recordings that checks refuse, which they say.
+
+    loaded, options, method, urdf, link, known : see ``identify_drive_gains``
+    """
+    return _drive_gains(loaded, options, (method, urdf), (link, known), force=True)
+
+
+def _drive_gains(
+    loaded: Sequence[tuple[Recording, KnownLoad]],
+    options: Any,
+    robot: tuple[str, str],
+    scale: tuple[str, Mapping[str, float]],
+    force: bool,
+) -> DriveGains:
+    """
+    Return the DriveGains.
+
+    robot : name of the method, text of the description; scale : what gives it, the link that
+        carries loads and known gains; force : also from what checks refuse
+    """
+    method, urdf = robot
+    link, known = scale
     commanded = is_commanded(options.effort_kind)
     options = _as_recorded(options, commanded)
     recordings = [recording for recording, _ in loaded]

@@ -13,6 +13,7 @@ from ros_inertial_id.errors import ConfigError, EstimationError, RecordingError
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.procedures.drive_gains import (
+    forced_drive_gains,
     identify_drive_gains,
     KnownLoad,
     load_parameters,
@@ -162,4 +163,4 @@ def test_currents_of_other_joints_give_no_gains_but_by_force(arm3, order):
     pairs = list(zip(recordings, (NO_LOAD, load)))
     with pytest.raises(RecordingError, match='cannot be used.*but by --force'):
         identify_drive_gains(pairs, options(), urdf=urdf)
-    assert identify_drive_gains(pairs, options(), urdf=urdf, force=True).forced
+    assert forced_drive_gains(pairs, options(), urdf=urdf).forced
