@@ -38,6 +38,7 @@ from ..measurement.bags.log_joint_names import ORDERED
 
 ROWS = 3000  # that show which order is best
 BETTER = 0.9  # of the residual of an order, below which its neighbours are asked as well
+LEAST_GAP = 0.02  # of log squares, 1 % of the residual: branches that are alike in all leave none
 HALVED = 0.5  # of the residual and of what described bodies leave, that is left at most
 
 Order = tuple[int, ...]
@@ -94,9 +95,10 @@ def exchanged_branches(test: RecordingUnderTest) -> list[Finding]:
     best = _best_of_branches(test, pairs)
     reordered = _ordered(test, best)
     gap, error = test.gap(reordered.as_recorded[FREE], test.as_recorded[FREE])
-    if gap < -SURE_OF_CAUSE * error and surely_better(test, reordered):
+    least = max(SURE_OF_CAUSE * error, LEAST_GAP)
+    if gap < -least and surely_better(test, reordered):
         return [_finding(test, reordered, best)]
-    if gap > SURE_OF_CAUSE * error or not _is_without_names(test):
+    if gap > least or not _is_without_names(test):
         return []
     branches = '; '.join(_names_of(test, pair) for pair in pairs)
     return [found('branches alike', test.names, len(pairs), branches=branches)]
