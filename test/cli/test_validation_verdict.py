@@ -15,6 +15,8 @@ from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.identification.identify import identify, validation
 from ros_inertial_id.identification.settings import load_options
 from ros_inertial_id.measurement.bags.writing import write_recording
+from ros_inertial_id.report.sheet import sheet_text
+from ros_inertial_id.report.sheets import comparison_sheet
 
 OPTIONS = load_options('', 'serial_arm')[1]
 
@@ -86,6 +88,7 @@ def test_nothing_is_printed_of_a_recording_that_is_refused_but_by_force(model, t
         compare([path, path], other)
     forced = compare([path, path], other, force=True)
     assert forced.to_text().startswith('By force, though ') and forced.fits
+    assert 'is refused: the efforts' in sheet_text(comparison_sheet(forced))
     with pytest.raises(RecordingError, match='cannot be used.*negated'):
         model_of(model).validate(other)
     assert model_of(model).validate(other, force=True)['filtered']

@@ -206,7 +206,8 @@ def test_nothing_is_weighed_by_recordings_that_checks_refuse(franka, tmp_path, c
     carrying = exchanged(record(loaded(true, 'fr3_link7'), 13))
     write_recording(tmp_path / 'carrying', carrying)
     words = ['payload', str(tmp_path / 'model.yaml'), str(tmp_path / 'carrying')]
-    assert main([*words, '--force']) == 0
+    assert main([*words, '--force', '--report', str(tmp_path / 'load.html')]) == 0
+    assert 'is refused: the efforts are permuted' in (tmp_path / 'load.html').read_text()
     said = capsys.readouterr().out
     assert said.startswith('By force, though ') and 'the efforts are permuted' in said
     assert 'fr3_link7 carries' in said
