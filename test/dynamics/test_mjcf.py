@@ -120,6 +120,12 @@ def test_what_pinocchio_does_not_read_mujoco_compiles(tmp_path, old, new):
     test_torques_of_the_tree_are_mujocos(tmp_path, text)
 
 
+def test_what_mujoco_compiles_closes_its_loops_as_the_file_does(tmp_path):
+    turned = FOUR_BAR.replace('<worldbody>', '<compiler eulerseq="XYZ"/><worldbody>')
+    compiled = mjcf_description(written(tmp_path, turned, 'turned.xml'))
+    assert options_of(compiled) == options_of(mjcf_description(written(tmp_path, FOUR_BAR)))
+
+
 def test_ball_joint_is_three_hinges_at_its_place(tmp_path):
     text = GRIPPER.replace('type="slide" axis="1 0 0"', 'type="ball" pos="0 0.01 0.02"')
     robot = load_robot_model(mjcf_description(written(tmp_path, text)))
