@@ -266,7 +266,9 @@ def test_pinocchio_lives_in_dynamics():
 
 
 def test_mujoco_never_meets_what_it_is_the_oracle_of():
-    assert set(users('mujoco')) <= {'simulation', 'rigs/simulation'}
+    strangers = users('mujoco')
+    assert strangers.pop('dynamics') == ['mjcf_compiled.py']  # what MJCF means is MuJoCo's word
+    assert set(strangers) <= {'simulation', 'rigs/simulation'}
     for path in FILES:
         if room_of(path) in ('simulation', 'rigs/simulation'):
             assert not rooms_used(path) & {

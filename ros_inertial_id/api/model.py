@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from .recordings import description_text, recording_of, Recordings, several, Source
 from .table import LinkRow, Table, table
+from ..checks.admission import usable_by
 from ..checks.finding import NOT_CHECKED, Verdict, verdict_of
 from ..dynamics.friction import JOINT_TERMS
 from ..dynamics.inertial_parameters import bodies
@@ -249,12 +250,23 @@ class Model:
             return predict_motion(self.identified, self._robot, (t, q, v, a))
         return predict(self.identified, recording_of(motion, self.identified.robot['urdf']))
 
-    def validate(self, recordings: Recordings) -> dict[str, Any]:
-        """Return the {filtered, raw} residuals on other ``recordings``, see ``identify``."""
-        return validation(self.identified, several(recordings, self.identified.robot['urdf']))[0]
+    def validate(self, recordings: Recordings, *, force: bool = False) -> dict[str, Any]:
+        """
+        Return the {filtered, raw} residuals on other ``recordings``, see ``identify``.
+
+        force : also on what checks refuse, else RecordingError
+        """
+        others = several(recordings, self.identified.robot['urdf'])
+        return validation(self.identified, usable_by(self.identified, others, force).recordings)[0]
 
     def payload(
-        self, recordings: Recordings, *, empty: Recordings = None, link: str = '', frame: str = ''
+        self,
+        recordings: Recordings,
+        *,
+        empty: Recordings = None,
+        link: str = '',
+        frame: str = '',
+        force: bool = False,
     ) -> 'Payload':
         """
         Return the Payload that the identified arm carries in other recordings.
@@ -262,13 +274,16 @@ class Model:
         recordings : with the load; link : that carries it, the last one by default
         empty : of the same motion without it, best before and after: friction cancels
         frame : link of the URDF in whose frame centre and inertia are given, ``link`` by default
+        force : also from what checks refuse, which the Payload says
         """
         from ..procedures.payload import identify_payload
 
         loaded, bare = (
             several(each, self.identified.robot['urdf']) for each in (recordings, empty)
         )
-        return identify_payload(self.identified, loaded, empty=bare, link=link, frame=frame)
+        return identify_payload(
+            self.identified, loaded, empty=bare, link=link, frame=frame, force=force
+        )
 
     def to_urdf(self, path: str | Path) -> list[str]:
         """

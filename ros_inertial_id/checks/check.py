@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .channel_checks import channel_checks, merged, signal_findings
+from .channel_checks import channel_checks, merged, order_findings, signal_findings
 from .checked import masks, UNCHECKED, without_bad
 from .explains import without_effects
 from .finding import (
@@ -37,6 +37,7 @@ from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset, Progress, read_dataset
 from ..identification.prepare.mounting import robot_of
 from ..identification.reduce.model_columns import ModelColumns
+from ..measurement.joints.sources import joint_sources
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD, METHODS
 from ..methods.capabilities import JointTorques
@@ -254,6 +255,8 @@ def _signals(recording: Recording, options: Any, method: str, urdf: str) -> list
     for signals in raw_signals(recording, robot, options):
         findings += signal_findings(signals)
         seconds.append(signals.position.seconds)
+    for topic in joint_sources(recording, robot.joint_names, options).topics:
+        findings += order_findings(recording.channels[topic], recording.origin_ns())
     if len(seconds) < 2:
         return findings
     duration = sum(seconds)

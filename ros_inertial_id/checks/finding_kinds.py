@@ -164,6 +164,22 @@ SIGNAL_KINDS |= {
         unit=SAMPLES,
         severity=WRONG,
     ),
+    'messages out of order': FindingKind(
+        says='{sorted} of {messages} messages do not come in the order of their stamps, by up to '
+        '{milliseconds:.0f} ms; they are sorted, which makes the motion a steady one',
+        do='look at the recorder and the network',
+        tests='way of the joints in either order',
+        unit=SAMPLES,
+        severity=NOTE,
+    ),
+    'clock set back': FindingKind(
+        says='the clock was set back by up to {seconds:.3g} s; only {percent:.0f} % of the '
+        'messages are used, the longest part that runs forwards, from {start:.3f} to {end:.3f} s',
+        do='cut the recording with BAG@START:END to use another part',
+        tests='stamps',
+        unit=SAMPLES,
+        severity=NOTE,
+    ),
     'stamps jump': FindingKind(
         says='the stamps jump by {seconds:.2g} s after {messages} messages',
         do='two clocks stamp the topic, or it is stamped before its clock runs: cut the '
@@ -425,6 +441,15 @@ MODEL_KINDS: dict[str, FindingKind] = {
     'joints exchanged': _cause(
         'the joints are exchanged: what is called {columns}',
         'name them in the order of the columns: --joints {order}',
+    ),
+    'branches alike': FindingKind(
+        'the log names no joints, and the torques cannot tell these branches from each other: '
+        '{branches}',
+        'look which of them the first columns move, and name the joints in the order of the '
+        'columns: --joints',
+        LEFT_OUT,
+        'pairs',
+        NOTE,
     ),
     'contact': FindingKind(
         'the efforts of {joints} are far from what the motion explains: contact, a push or a '

@@ -7,11 +7,18 @@ import numpy as np
 
 from .console import changed, description_in, known_load, numbers_in, show
 from ..api.recordings import recording_of
+from ..checks.finding import forced_lines
 from ..errors import ConfigError
 from ..identification.settings import load_options
 from ..measurement.joints.drives import is_commanded
 from ..measurement.recording import Recording
-from ..procedures.drive_gains import DriveGains, identify_drive_gains, KnownLoad, NO_LOAD
+from ..procedures.drive_gains import (
+    DriveGains,
+    forced_drive_gains,
+    identify_drive_gains,
+    KnownLoad,
+    NO_LOAD,
+)
 from ..report.knowledge import with_error
 from ..report.sheet import Table
 
@@ -22,7 +29,10 @@ def drive_gains(options: Any) -> None:
     method, settings = load_options(
         options.config, options.method, changed(options, 'mounting'), urdf
     )
-    result = identify_drive_gains(
+    gains_of = identify_drive_gains
+    if options.force:
+        gains_of = forced_drive_gains
+    result = gains_of(
         [(recording, _drive_load(load)) for recording, load in _recordings(options, urdf)],
         settings,
         method=method,
@@ -30,11 +40,13 @@ def drive_gains(options: Any) -> None:
         urdf=urdf,
         known=dict(_gain(words) for words in options.gain),
     )
-    numbers = {
+    numbers: dict[str, Any] = {
         'gains': result.gains,
         'standard_errors': result.gain_errors,
         'relative_percent': result.relative_percent,
     }
+    if result.forced:
+        numbers['forced'] = result.forced
     show(options, numbers, '\n'.join(_gain_lines(result, settings.effort_kind)))
 
 
@@ -51,7 +63,7 @@ def _gain_lines(result: DriveGains, effort_kind: str) -> list[str]:
         if gain is not None:
             value = f'{gain:.6g}'
         values.append(value)
-    lines = aligned(rows)
+    lines = [*forced_lines(result.forced), *aligned(rows)]
     lines.append(f'{result.relative_percent:.2f} % relative residual of the effort')
     if result.described:
         lines.append(

@@ -33,6 +33,7 @@ SHOWN = 1e-4  # of the power of velocities: a hundredth of the speed is motion a
 NOTICED = 1e-2  # of the power of a joint's velocities: a tenth of its speed
 NEIGHBOURS = 5  # windows: a moment is in two of them, and so no median
 SAME_POWER = 3.0  # times: measured velocities and differences of positions of one motion
+SHORTEST_PART = 1.0  # [s] between two steps back of the stamps that is worth to be cut out
 FALLEN = 10.0  # in power: chance alone differs less between bands of a few lines
 
 
@@ -83,14 +84,33 @@ class Clock:
         return replace(self, segments=long_enough)
 
 
+def longest_run(stamps: np.ndarray) -> slice:
+    """
+    Return the rows of the longest part of ``stamps`` (N,) that runs forwards and shares no time.
+
+    Of parts that share time only what no other part has counts.
+    """
+    part = np.cumsum(np.diff(stamps, prepend=stamps[:1]) < 0)
+    order = np.argsort(stamps, kind='stable')
+    bounds = np.r_[0, np.flatnonzero(np.diff(part[order])) + 1, len(order)]
+    longest = int(np.argmax(np.diff(bounds)))
+    rows = order[bounds[longest] : bounds[longest + 1]]
+    return slice(int(rows[0]), int(rows[-1]) + 1)
+
+
 def longest_part(t: np.ndarray) -> str:
     """Return advice to cut out the longest part of stamps t (N,) [s] that run forwards."""
-    ends = np.r_[0, np.flatnonzero(np.diff(t) < 0) + 1, len(t)]
-    k = int(np.argmax(np.diff(ends)))
-    start, end = t[ends[k]], t[ends[k + 1] - 1]
-    if ((t >= start) & (t <= end)).sum() > ends[k + 1] - ends[k]:
+    run = longest_run(t)
+    first, last = t[run][[0, -1]]
+    if last - first < SHORTEST_PART:
         return ''  # others share its time
-    return f': BAG@{start:.3f}:{end:.3f} takes the longest part that runs forwards'
+    start = end = ''
+    # Not the stamps at the ends, which another part may have, too.
+    if first > t.min():
+        start = f'{np.ceil(1e3 * t[run][1]) / 1e3:.3f}'
+    if last < t.max():
+        end = f'{np.floor(1e3 * t[run][-2]) / 1e3:.3f}'
+    return f': BAG@{start}:{end} takes the longest part that runs forwards'
 
 
 def begins_anew(stamps: np.ndarray) -> bool:

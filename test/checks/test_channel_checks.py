@@ -1,6 +1,7 @@
 """Test what samples show by themselves: of joints without a description, of sensors, in pieces."""
 
 from dataclasses import replace
+import re
 from xml.etree import ElementTree
 
 import mujoco_arm
@@ -200,12 +201,23 @@ def test_stamps_before_the_clock_runs_are_another_clock():
     assert finding.says == 'the stamps jump by 1.7e+09 s after 400 messages'
 
 
-def test_messages_that_come_in_another_order_are_counted():
+def test_messages_that_come_in_another_order_are_sorted_and_counted():
     t, q, v, tau = _motion()
     order = np.arange(len(t))
     order[[100, 101, 2000, 2001]] = order[[101, 100, 2001, 2000]]
     (finding,) = channel_checks(_joints(*(x[order] for x in (t, q, v, tau))))
-    assert finding.says == 'the stamps run backwards 2 times in 4000 messages'
+    assert finding.says.startswith('4 of 4000 messages do not come in the order of their stamps')
+    assert finding.severity == NOTE
+
+
+def test_a_clock_that_is_set_back_early_is_a_note_and_one_in_the_middle_is_wrong():
+    t, q, v, tau = _motion()
+    (finding,) = channel_checks(_joints(np.where(t < 2.0, t, t - 0.5), q, v, tau))
+    assert finding.name == 'clock set back' and finding.severity == NOTE
+    assert '88 % of the messages are used' in finding.says
+    (finding,) = channel_checks(_joints(np.where(t < 9.0, t, t - 0.5), q, v, tau))
+    assert finding.name == 'stamps run backwards' and finding.severity == WRONG
+    assert re.search(r'BAG@9\.0[01]\d: takes the longest part', finding.do)
 
 
 def test_a_jerk_that_positions_show_is_no_spike_of_velocities():
