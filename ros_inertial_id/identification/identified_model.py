@@ -61,16 +61,19 @@ class IdentifiedModel:
     provenance: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def systematic_errors(self) -> np.ndarray:
+        """Return H (b, k): errors of unit size that no recording shows, (b, 0) in older files."""
+        rows = self.statistics.get('systematic_errors', len(self.base) * [''])
+        return np.array([list(map(float, row.split())) for row in rows])
+
+    @property
     def combined_covariance(self) -> np.ndarray:
         """
         Return the covariance (b, b) with the errors that no recording shows, see fit/budget.py.
 
         Of files without these it is ``covariance``.
         """
-        rows = self.statistics.get('systematic_errors')
-        if not rows:
-            return self.covariance.copy()
-        errors = np.array([list(map(float, row.split())) for row in rows])
+        errors = self.systematic_errors
         return np.asarray(self.covariance + errors @ errors.T)
 
     def predict(self, block: RegressorBlock) -> dict[str, np.ndarray]:

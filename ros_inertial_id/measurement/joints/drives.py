@@ -50,6 +50,7 @@ class DriveOptions:
         (),
         'relative standard error of the scale of the efforts, one per joint, as inertial-id '
         'drive-gains prints it; empty: .01',
+        at_least=0.0,
     )
     coupling: tuple[float, ...] = option(
         (),

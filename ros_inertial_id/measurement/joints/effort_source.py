@@ -21,6 +21,7 @@ SCALE_ERRORS = {
     'current': 0.01,  # a drive_gain that was measured, as by inertial-id drive-gains
     COMMAND: 0.01,  # a stiffness that was measured, or is set in the controller
 }
+DESCRIBED_SCALE = 0.15  # standard deviation of a described body's mass, and of all alike
 FOUND_TOGETHER = 'current', COMMAND  # kinds whose gains are found in one go, by drive-gains
 
 
