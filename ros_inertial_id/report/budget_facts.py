@@ -133,6 +133,5 @@ def budget_facts(
 
 def _factor(entry: Mapping[str, Any]) -> str:
     """Return joint, factor and its error of the ``entry`` of a gain, in words."""
-    return (
-        f'{entry["joint"]} is scaled by {1.0 + entry["value"]:.3f} ± {entry["standard_error"]:.3f}'
-    )
+    factor, error = 1.0 + entry['value'], entry['standard_error']
+    return f'{entry["joint"]} seems scaled by {factor:.3f} ± {error:.3f}'

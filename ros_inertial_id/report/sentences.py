@@ -153,14 +153,14 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
     budget_facts.BudgetFacts: (
         (
             ALWAYS,
-            'Combined standard errors are {wider:.2g} times the standard errors, '
+            'Combined standard errors are {wider:.2f} times the standard errors, '
             '{percent:.0f} % of their squares by {what}: {remedy}.',
         ),
         (
             'off',
-            'The scale of the efforts contradicts what the other joints say of the same bodies: '
-            '{off}. Parameters of these joints are off by as much, which their combined errors '
-            'hold; calibrate these joints.',
+            'Efforts do not fit the bodies as the other joints show them: {off}. The calibration '
+            'is wrong or friction grows with the load; calibrate, until then rely on the combined '
+            'errors of parameters of these joints.',
         ),
         (
             'unseen',

@@ -1,5 +1,7 @@
 """The budget of uncertainty: what gains, zeros and a tilt add to what a recording shows."""
 
+import re
+
 import mujoco_arm
 import numpy as np
 import pytest
@@ -80,6 +82,31 @@ def test_a_calibration_takes_the_place_of_one_percent(monkeypatch):
     for before, after in zip(usual, known):
         ratio = after['budget']['gains'] / before['budget']['gains']
         assert ratio == pytest.approx(0.2, rel=0.01)
+
+
+def test_gains_of_described_masses_carry_the_error_of_their_scale(monkeypatch):
+    """All parameters grow with a scale that all efforts share, each by as much."""
+    _, recording = _arm(2, monkeypatch)
+    gains = np.array([5.0, 8.0, 12.0])
+    currents = rebuilt(recording, effort=columns(recording)[-1] / gains)
+    drives = {'effort_kind': 'current', 'drive_gain': gains.tolist()}
+    model = identify(currents, calibration=[0.15], **drives).model
+    sure = model.bse < 0.02 * abs(model.base_parameters.value)
+    assert sure.sum() > 8
+    scale = model.budget['scale'][sure]
+    np.testing.assert_allclose(scale, 0.15 * abs(model.base_parameters.value[sure]), rtol=0.1)
+    assert (model.combined >= model.bse).all()
+
+
+def test_a_model_says_which_gain_is_wrong_and_what_would_help(monkeypatch):
+    _, recording = _arm(1, monkeypatch)
+    tau = columns(recording)[-1]
+    tau[:, 1] *= 1.1
+    result = identify(rebuilt(recording, effort=tau))
+    text = ' '.join(str(result.summary).split())
+    said = re.search(r'show them: joint2 seems scaled by (\S+) ± (\S+)\.', text)
+    assert float(said[1]) == pytest.approx(1.1, abs=3.0 * float(said[2]))
+    assert "by the scale of each joint's efforts: calibrate the efforts" in text
 
 
 def test_contributions_add_in_squares_and_the_file_keeps_them(monkeypatch):
