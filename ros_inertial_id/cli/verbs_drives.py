@@ -11,6 +11,7 @@ from ..checks.finding import forced_lines
 from ..errors import ConfigError
 from ..identification.settings import load_options
 from ..measurement.joints.drives import is_commanded
+from ..measurement.joints.effort_source import SCALE_ERRORS
 from ..measurement.recording import Recording
 from ..procedures.drive_gains import (
     DriveGains,
@@ -55,14 +56,18 @@ def _gain_lines(result: DriveGains, effort_kind: str) -> list[str]:
     unit, settings = 'torque per effort', 'effort_kind: current, drive_gain'
     if is_commanded(effort_kind):
         unit, settings = 'N m/rad', f'effort_kind: {effort_kind}, stiffness'
-    rows, values = [], []
+    rows, values, calibration = [], [], []
     for joint in result.standard_deviation:
         gain, error = result.gains.get(joint), result.gain_errors.get(joint)
         rows.append(number_row(joint, gain, error, unit))
-        value = '?'
+        value = relative = '?'
         if gain is not None:
-            value = f'{gain:.6g}'
+            relative_error = SCALE_ERRORS[effort_kind]  # where the gain was given
+            if error:
+                relative_error = abs(error / gain)
+            value, relative = f'{gain:.6g}', f'{relative_error:.2g}'
         values.append(value)
+        calibration.append(relative)
     lines = [*forced_lines(result.forced), *aligned(rows)]
     lines.append(f'{result.relative_percent:.2f} % relative residual of the effort')
     if result.described:
@@ -70,7 +75,8 @@ def _gain_lines(result: DriveGains, effort_kind: str) -> list[str]:
             'The described masses fix the scale, taken to be right within 15 %; least sure are '
             'joints that gravity does not load. Weigh a load (--loaded) for a better one.'
         )
-    return [*lines, f'{settings}: [{", ".join(values)}]']
+    lines.append(f'{settings}: [{", ".join(values)}], calibration: [{", ".join(calibration)}]')
+    return lines
 
 
 def loaded_recordings(options: Any) -> list[tuple[Recording, np.ndarray]]:

@@ -36,12 +36,12 @@ from ..identification.reduce.model_columns import ModelColumns
 from ..identification.reduce.structure import one_alternative
 from ..identification.reduce.wide_factor import wide_factor, wide_structure
 from ..measurement.joints.drives import is_commanded
+from ..measurement.joints.effort_source import DESCRIBED_SCALE
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD
 
 SIGNIFICANT_SCALE = 3.0  # standard errors of the load's share in the efforts, or of the bodies'
 NO_INERTIA = np.zeros((3, 3))  # [kg m^2] of a compact load
-DESCRIBED_SCALE = 0.15  # standard deviation of a described body's mass, and of all alike
 NONE_GIVEN: Mapping[str, float] = MappingProxyType({})  # {joint: gain}
 INDEPENDENT_ROWS: Mapping[str, float] = MappingProxyType({})  # {joint: correlation time}, 1 each
 REWEIGHTED = 3  # times that gains are solved: weights are by the residuals of the solution before

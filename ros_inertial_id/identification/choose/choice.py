@@ -14,6 +14,7 @@ OWN_CONSTANT_ERRORS standard errors.  What the options say is not chosen.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, combinations, product
 from typing import Any
 
@@ -101,6 +102,7 @@ class Choice:
         """Return whether gravity is taken as the torques show it."""
         return self.best.tilted
 
+    @cached_property
     def estimated_tilt(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Return angles (2,) [rad] of gravity as the torques show it, covariance (2, 2)."""
         tilted = self.beside(True)
