@@ -392,9 +392,9 @@ def _gains_advice(test, factors, unknown):
     if unknown:
         middle = f' (for {", ".join(unknown)} the middle one)'
     return (
-        f'{give} drive_gain: [{_listed(1.0 / factors)}]{middle}, {calibration}, as accurate as the '
-        'masses in the description, which a model with these gains cannot check; torque over gain predicts the '
-        f'current in any case; {weigh}'
+        f'{give} drive_gain: [{_listed(1.0 / factors)}]{middle}, {calibration}, as accurate as '
+        'the masses in the description, which a model with these gains cannot check; torque over '
+        f'gain predicts the current in any case; {weigh}'
     )
 
 
