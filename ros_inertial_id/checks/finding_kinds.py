@@ -276,6 +276,14 @@ for _quantity in QUANTITIES:
             do=_kind.do.replace('{quantity}', _quantity),
         )
 
+SIGNAL_KINDS['no checksums'] = FindingKind(
+    says='single wild values may be damage to the bag: {storage} has no checksums that would '
+    'show it',
+    do='read another copy of the bag; "ros2 bag record -s mcap" writes checksums',
+    tests='spikes in a bag without checksums',
+    unit='bags',
+    severity=NOTE,
+)
 SIGNAL_KINDS['effort jumps at an end'] = replace(
     SIGNAL_KINDS['effort jumps at an end'],
     do='look for broken messages or cables, unless friction sets in there',

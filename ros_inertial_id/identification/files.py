@@ -9,6 +9,7 @@ from uuid import uuid4
 from ..dynamics.mechanism_text import mechanism_description
 from ..dynamics.mjcf import mjcf_description
 from ..errors import ConfigError, file_errors, path_text
+from ..given_files import given_text
 
 XACRO = '<xacro:'  # in what is no URDF yet
 
@@ -16,11 +17,11 @@ XACRO = '<xacro:'  # in what is no URDF yet
 def read_text(path: str | Path) -> str:
     """Return the UTF-8 text of a file, of a result's folder its model.yaml's; or ConfigError."""
     with file_errors(path):
-        file = Path(path)
-        model = file / 'model.yaml'
-        if model.is_file():
-            file = model
-        return file.read_text(encoding='utf-8')
+        model = Path(path) / 'model.yaml'
+        is_result = model.is_file()
+    if is_result:
+        return given_text(model)
+    return given_text(path)
 
 
 def read_description(path: str | Path) -> str:

@@ -6,6 +6,7 @@ second line may hold units, a first one ``sep=;``.  ``ros2 topic echo --csv`` of
 known without a header; of ``run_efforts.csv`` a column that is not time is a joint's.
 """
 
+import codecs
 from collections.abc import Iterable
 import csv
 from dataclasses import dataclass
@@ -102,8 +103,23 @@ def _floats(cells: Any, layout: TextLayout, names: ColumnNames, name: str) -> np
     return cells.to_numpy(object)
 
 
+def _refuse_utf_16(path: Path) -> None:
+    """Raise RecordingError for a text that begins as one in UTF-16, as Excel's "Unicode text"."""
+    with path.open('rb') as stream:
+        begin = stream.read(2)
+    if begin in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        raise RecordingError(
+            f'{path} cannot be read',
+            expected='text in UTF-8',
+            found='UTF-16',
+            do=f'run "iconv -f UTF-16 -t UTF-8 {path.name} > utf8{path.suffix}", or save it as '
+            'CSV UTF-8',
+        )
+
+
 def _layout(path: Path, columns: str) -> TextLayout:
     """Return how a text is laid out, whose ``columns`` may be named by whoever imports it."""
+    _refuse_utf_16(path)
     with path.open(encoding='utf-8-sig', errors='replace') as stream:
         # A tab that begins a line ends an empty cell.
         lines = [line.rstrip().lstrip(' ') for line in islice(stream, FIRST_LINES)]

@@ -20,6 +20,7 @@ from test_log import (
 
 from ros_inertial_id.errors import ConfigError, RecordingError
 from ros_inertial_id.measurement.bags.log import read_log
+from ros_inertial_id.measurement.bags.log_files import read_table
 from ros_inertial_id.measurement.bags.log_parts import EFFORTS
 
 COLUMNS = 'times q1..q3 - tau1..tau3'
@@ -93,6 +94,15 @@ def test_a_text_with_tabs_whose_first_column_has_no_name(tmp_path):
         channel = read_log(path, URDF).channels['/joint_states']
         assert channel.fields['position'].tolist() == [[1.0, 2.0, 3.0]] * 4
         assert channel.stamp_ns.tolist() == [k * 10**9 for k in range(4)]
+
+
+@pytest.mark.parametrize('encoding', ['utf-16-le', 'utf-16-be'])
+def test_a_text_in_utf_16_is_named_with_the_way_to_utf_8(tmp_path, encoding):
+    file = tmp_path / 'log.csv'
+    file.write_bytes('\ufefftime,q1\n0.0,1.0\n'.encode(encoding))
+    with pytest.raises(RecordingError, match='found UTF-16; run "iconv -f UTF-16') as error:
+        read_table(file)
+    assert str(error.value).isprintable() and '\ufffd' not in str(error.value)
 
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
