@@ -209,6 +209,14 @@ _QUANTITY_KINDS = {
         unit=SAMPLES,
         severity=MASKED,
     ),
+    '{quantity} in none': FindingKind(
+        name='{quantity} not finite',
+        says='{broken} of {messages} messages carry no {quantity} of {joints}',
+        do='look whether another node publishes on the topic; these messages are left out',
+        tests='messages that lack what others carry',
+        unit=SAMPLES,
+        severity=MASKED,
+    ),
     '{quantity} not finite too often': FindingKind(
         name='{quantity} not finite',
         says='the {quantity} of {joints} is not finite in {broken} of {messages} messages',
