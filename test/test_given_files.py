@@ -80,6 +80,15 @@ def test_a_text_is_read_whole_up_to_its_largest_size(tmp_path, monkeypatch):
         given_text(file)
 
 
+@pytest.mark.parametrize('content', ['\0' * 1000, '/dev/zero'])
+def test_the_content_of_a_description_is_no_path(tmp_path, content):
+    file = tmp_path / 'robot.urdf'
+    file.write_text(content)
+    with pytest.raises(ConfigError, match='robot.urdf is no robot description') as error:
+        read_description(file)
+    assert len(str(error.value)) < 500
+
+
 def test_a_yaml_of_endless_keys_is_refused_before_it_is_built():
     text = ''.join(f'key{k}: {k}\n' for k in range(MOST_ENTRIES // 2 + 9))
     with pytest.raises(

@@ -35,6 +35,12 @@ def read_description(path: str | Path) -> str:
     text = read_text(path)
     if not text.strip():
         raise ConfigError(f'the robot description {path} is empty', expected='a URDF')
+    if '<' not in text and '\n' not in text:  # else its content would be taken for a path
+        raise ConfigError(
+            f'{path} is no robot description',
+            expected='a URDF, an MJCF or a YAML',
+            found=repr(text[:40]),
+        )
     plain = re.sub(r'<!--.*?-->', '', text, flags=re.S)
     if XACRO in plain:
         return _expanded(path)
