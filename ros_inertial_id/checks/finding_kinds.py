@@ -263,6 +263,14 @@ _QUANTITY_KINDS = {
         unit=SAMPLES,
         severity=MASKED,
     ),
+    '{quantity} in none': FindingKind(
+        name='{quantity} not finite',
+        says='{broken} of {messages} messages carry no {quantity} of {joints}',
+        do='look whether another node publishes on the topic; these messages are left out',
+        tests='messages that lack what others carry',
+        unit=SAMPLES,
+        severity=MASKED,
+    ),
     '{quantity} not finite too often': FindingKind(
         name='{quantity} not finite',
         says='the {quantity} of {joints} is not finite in {broken} of {messages} messages',
@@ -330,6 +338,14 @@ for _quantity in QUANTITIES:
             do=_kind.do.replace('{quantity}', _quantity),
         )
 
+SIGNAL_KINDS['no checksums'] = FindingKind(
+    says='single wild values may be damage to the bag: {storage} has no checksums that would '
+    'show it',
+    do='read another copy of the bag; "ros2 bag record -s mcap" writes checksums',
+    tests='spikes in a bag without checksums',
+    unit='bags',
+    severity=NOTE,
+)
 SIGNAL_KINDS['effort jumps at an end'] = replace(
     SIGNAL_KINDS['effort jumps at an end'],
     do='look for broken messages or cables, unless friction sets in there',

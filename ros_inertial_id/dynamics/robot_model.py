@@ -305,6 +305,13 @@ def _described(
             'patterns such as hand_* as well',
         )
     measured = set(joint_names) or set(unnamed)
+    if not measured:
+        raise RobotModelError(
+            f'all joints of robot {full.name!r} are locked',
+            expected='at least one that moves',
+            found=f'locked_joints: {", ".join(held)}',
+            do='leave out of locked_joints: what moves',
+        )
     return _describe(_lock(full, held, measured), urdf)
 
 

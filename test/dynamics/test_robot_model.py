@@ -228,6 +228,12 @@ def test_patterns_lock_what_is_not_named_and_take_positions(locked, positions, e
     np.testing.assert_allclose(by_pattern.inertias, by_name.inertias, atol=1e-15)
 
 
+def test_a_pattern_that_locks_all_joints_is_refused_with_their_names():
+    options = RobotOptions(locked_joints=('joint*',))
+    with pytest.raises(RobotModelError, match='locked; .*found locked_joints: joint1, joint2, j'):
+        robot_from_options(ARM3, options, mujoco_arm.UPRIGHT)
+
+
 def test_a_pattern_that_names_no_joint_locks_none():
     whole = robot_from_options(ARM3, RobotOptions(locked_joints=('*finger*',)), mujoco_arm.UPRIGHT)
     assert whole.joint_names == load_robot_model(ARM3).joint_names

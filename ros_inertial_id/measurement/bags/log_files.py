@@ -15,6 +15,7 @@ from .log_parquet import dataset_info, read_parquet
 from .log_renaming import renamed
 from .log_text import read_text, refuse_topic_echo
 from ...errors import ConfigError, path_text, RecordingError
+from ...given_files import instead_of_a_file
 
 READERS: dict[str, Callable[..., dict[str, Any]]] = {
     '.npz': read_npz,
@@ -99,6 +100,8 @@ def _reader(path: Path) -> Callable[..., dict[str, Any]]:
         refuse_topic_echo(path)
     if reader is None or not is_file:
         raise RecordingError(
-            f'log {path_text(path)}', expected=f'an existing file of type {", ".join(READERS)}'
+            f'log {path_text(path)}',
+            expected=f'an existing file of type {", ".join(READERS)}',
+            found=instead_of_a_file(path) or None,
         )
     return reader
