@@ -20,7 +20,6 @@ from test_log import (
 
 from ros_inertial_id.errors import ConfigError, RecordingError
 from ros_inertial_id.measurement.bags.log import read_log
-from ros_inertial_id.measurement.bags.log_files import read_table
 from ros_inertial_id.measurement.bags.log_parts import EFFORTS
 
 COLUMNS = 'times q1..q3 - tau1..tau3'
