@@ -102,7 +102,7 @@ class ModelColumns(LeftOut):
         root = np.diag(1.0 / unit)
         laws = np.array([bool(base.parameters[k].law) for k in base.independent])
         lean = np.where(laws, 1.0, LEAN)
-        factor = np.linalg.cholesky(base.prior_covariance() * np.outer(lean, lean))
+        factor = base.prior_factor() * lean[:, None]
         root[:count, :count] = solve_triangular(factor, np.eye(count), lower=True)
         return Prior(unit, np.column_stack([root * unit, root @ self.nominal]))
 
