@@ -12,7 +12,7 @@ Palmgren 1957 for the drag of lubricants; Bittencourt and Gunnarsson 2012 for th
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import re
 from typing import Any, Callable
 
@@ -238,10 +238,11 @@ def _ripple(symbol, wave, n):
 
 # Distances [rad]: below the first a step as far as an encoder shows, beyond the last a spring.
 PRESLIDING_DISTANCES = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)
-# Widths [rad/s] from "a step" to "as fast as most motions": a torque that was filtered by the
-# robot shows a wider step than the friction itself has, and teeth and bearings of a geared joint
-# go from mixed to full lubrication at tenths of a rad/s (Armstrong-Helouvry et al. 1994).
-COULOMB_WIDTHS = (0.001, 0.003, 0.008, 0.02, 0.04, 0.08, 0.15, 0.3)
+# Widths [rad/s] from a step to "as fast as most motions": a torque that was filtered by the
+# robot, and a velocity whose noise has another sign than the motion, show a wider step than the
+# friction itself has, and teeth and bearings of a geared joint go from mixed to full lubrication
+# at tenths of a rad/s (Armstrong-Helouvry et al. 1994).
+COULOMB_WIDTHS = (0.0, 0.001, 0.003, 0.008, 0.02, 0.04, 0.08, 0.15, 0.3)
 ATAN_WIDTHS = (0.001, 0.003, 0.01, 0.03, 0.1)
 STRIBECK_DELTAS = tuple(2.0 ** (k / 4) for k in range(25))
 STRIBECK_SPEEDS = tuple(0.02 * 2.0 ** (k / 4) for k in range(23))
@@ -351,6 +352,13 @@ def law_of(attribute: str) -> str:
 def given_widths(width: float) -> dict[str, tuple[float, ...]]:
     """Return {law: width [rad/s]} of dry friction; none where a ``width`` below 0 gives none."""
     return {name: (width,) for name, law in LAWS.items() if law.has_width and width >= 0.0}
+
+
+def as_step(parameter: Parameter) -> Parameter:
+    """Return a Parameter whose dry friction changes sign at once, others as they are."""
+    if parameter.law in LAWS and LAWS[parameter.law].has_width:
+        return replace(parameter, nonlinear=0.0)
+    return parameter
 
 
 def check_laws(names: Sequence[str], loads: bool = False) -> None:

@@ -4,6 +4,7 @@ import ast
 from dataclasses import replace
 from pathlib import Path
 
+import mujoco_arm
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -171,6 +172,31 @@ def test_a_constant_at_the_end_of_those_tried_is_not_known():
         entry['greatest'] is None for entry in model.statistics['nonlinear_parameters'].values()
     )
     assert all(str(row[-1]).startswith('at least ') for row in friction_table(model).rows)
+
+
+@pytest.mark.parametrize('noise, is_step', [(1e-6, True), (5e-3, False)])
+def test_a_step_is_found_and_noise_of_the_velocity_widens_it(arm3, noise, is_step):
+    """Of slow joints .001 rad/s is no step; of noisy ones a step has the sign of the noise."""
+    urdf, truth = arm3
+    rng = np.random.default_rng(0)
+    t, q, v, a = mujoco_arm.motion(3, 20.0, 200.0, seed=1, speed=0.02)
+    tau = mujoco_arm.torque(truth, q, v, a) + 2.0 * v + 0.5 * np.sign(v)
+    tau += 1e-3 * rng.normal(size=q.shape)
+    measured = v + noise * rng.normal(size=q.shape)
+    recording = mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, q, measured, tau)
+    options = options_class('serial_arm')(
+        friction=('viscous', 'coulomb'),
+        mounting='upright',
+        velocity='measured',
+        cutoff=40.0,
+        find_time_offset=False,
+    )
+    model = identify([recording], options, urdf=urdf).model
+    widths = [entry['value'] for entry in model.statistics['nonlinear_parameters'].values()]
+    assert all((width == 0.0) == is_step for width in widths)
+    for entry in model.base:
+        if entry['name'] in ('fc1', 'fc2', 'fc3') and is_step:
+            assert abs(entry['value'] - 0.5) < min(0.02, 4.0 * entry['standard_error'])
 
 
 def test_the_coefficients_of_a_slide_have_units_of_forces_and_metres():

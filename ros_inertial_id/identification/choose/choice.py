@@ -72,11 +72,7 @@ class Candidate:
 
     def words(self) -> str:
         """Return the choice in words."""
-        constants = {
-            f'{p.law} {p.nonlinear:g} {LAWS[p.law].nonlinear_unit}'
-            for p in self.constants.values()
-            if p.nonlinear
-        }
+        constants = {_constant_in_words(p) for p in self.constants.values()}
         laws = ' and '.join(self.laws) or 'no further friction law'
         return ', '.join([*sorted(constants), laws, GRAVITY_WORDS[self.tilted]])
 
@@ -135,6 +131,13 @@ class Choice:
         best = self.best
         matches = (c for c in self.candidates if c.is_of(best.constants, best.laws, tilted))
         return next(matches, None)
+
+
+def _constant_in_words(parameter: Parameter) -> str:
+    """Return a law and the constant in it, with its unit."""
+    if not parameter.nonlinear:
+        return f'{parameter.law} as a step'
+    return f'{parameter.law} {parameter.nonlinear:g} {LAWS[parameter.law].nonlinear_unit}'
 
 
 def log_ratio(errors: np.ndarray, others: np.ndarray) -> tuple[float, float]:

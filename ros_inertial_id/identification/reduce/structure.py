@@ -22,7 +22,7 @@ from ...estimation.least_squares import nonnegative_solution, span
 from ...estimation.r_factors import merge, RFactors
 from ...methods.contract import Method
 
-USUAL_WIDTH = 3  # in the order of smooth widths tried: .02 rad/s
+USUAL_WIDTH = 4  # in the order of smooth widths tried: .02 rad/s
 SWEEPS = 10  # joint by joint, until nothing changes
 
 
