@@ -23,6 +23,9 @@ from ..errors import ConfigError
 
 JOINT_TERMS = ('damping', 'friction', 'armature')  # attributes of a joint that pinocchio has
 FORGOTTEN = -40.0  # logarithm of what is left of a number that rounding cannot tell from none
+# Of the torque that a gear passes on.  Lifting a load takes 1 + loss times its torque, lowering it
+# 1 - loss times: a gear that loses more locks itself, and its motor has to push the load down.
+LARGEST_LOSS = 1.0
 STRIBECK_STEP = 0.01  # [rad/s] over which S(v), the sign of the speed, changes in its laws
 
 
@@ -36,7 +39,9 @@ class Law:
     signed : the coefficient may be negative; others are >= 0 in a passive joint
     brakes : part of the friction curve, which as a whole never drives a passive joint
     position : a torque that depends on the position
-    loaded : times the torque [N m] that the gear passes on, by the nominal model
+    loaded : times the torque [N m] that the gear passes on, by the nominal model; the coefficient
+        stays below LARGEST_LOSS
+    bends : bends the curve between a step and a line, as another width does
     dry : with the sign of the speed, as large at any: at rest it is anything up to that
     memory : goes on from sample to sample, by ``presliding_step``
     wears : what wear and grease move, in words; drift watches it
@@ -57,6 +62,7 @@ class Law:
     brakes: bool = True
     position: bool = False
     loaded: bool = False
+    bends: bool = False
     dry: bool = False
     memory: bool = False
     wears: str = ''
@@ -319,7 +325,9 @@ LAWS = {
     'cosine2': _ripple('tcb', np.cos, 2),
     'sine3': _ripple('tsc', np.sin, 3),
     'cosine3': _ripple('tcc', np.cos, 3),
-    'power': Law('fp', 'N m (s/rad)^n', 1.0, _power, (2.0 / 3.0,), signed=True, optional=True),
+    'power': Law(
+        'fp', 'N m (s/rad)^n', 1.0, _power, (2.0 / 3.0,), signed=True, bends=True, optional=True
+    ),
     # Teeth are pressed together by what they pass on, whose position-dependent part is gravity.
     'coulomb_load': Law(
         'fl',
@@ -393,7 +401,7 @@ def friction_parameters(
     Return the Parameters of joint ``number`` (counted from 1), one per column.
 
     effort_limit : of the joint [N m, N]; the prior before data is zero +- that limit, of what
-        the load is multiplied by zero +- 1.
+        the load is multiplied by zero +- half of LARGEST_LOSS.
     nonlinear_values : {law: values} to use instead of its own.  Columns of one name with
         different values are alternatives: at most one of them takes part in an estimate.
     """
@@ -407,7 +415,7 @@ def friction_parameters(
         if slides:
             unit = of_slide(unit)
         if law.loaded:
-            prior_sd = 1.0
+            prior_sd = 0.5 * LARGEST_LOSS
         for value in values:
             parameters.append(
                 Parameter(
@@ -499,6 +507,13 @@ def passive_rows(parameters: Sequence[Parameter]) -> np.ndarray:
         of_joint = np.flatnonzero(brakes & (owners == joint))
         rows.extend(_braking_rows(parameters, of_joint))
     return np.array(rows).reshape(len(rows), len(parameters))
+
+
+def largest_losses(parameters: Sequence[Parameter]) -> tuple[np.ndarray, np.ndarray]:
+    """Return C (m, p), c (m,) with C x < c for gears that lose less than they pass on."""
+    loaded = [parameter.law in LAWS and LAWS[parameter.law].loaded for parameter in parameters]
+    C = np.eye(len(parameters))[np.array(loaded, dtype=bool)]
+    return C, np.full(len(C), LARGEST_LOSS)
 
 
 def _braking_rows(parameters: Sequence[Parameter], of_joint: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 import ast
 from dataclasses import replace
 from pathlib import Path
+import re
 
 import mujoco_arm
 import numpy as np
@@ -15,6 +16,7 @@ from ros_inertial_id.dynamics import friction
 from ros_inertial_id.dynamics.friction import (
     friction_column,
     friction_parameters,
+    LARGEST_LOSS,
     LAWS,
     nonlinear_unit,
     passive_rows,
@@ -197,6 +199,23 @@ def test_a_step_is_found_and_noise_of_the_velocity_widens_it(arm3, noise, is_ste
     for entry in model.base:
         if entry['name'] in ('fc1', 'fc2', 'fc3') and is_step:
             assert abs(entry['value'] - 0.5) < min(0.02, 4.0 * entry['standard_error'])
+
+
+def test_a_gear_loses_less_than_it_passes_on(arm3):
+    """Described masses of a third make the load a third, and friction 1.5 times this load."""
+    urdf, truth = arm3
+    light = re.sub(r'mass value="([0-9.]+)"', lambda m: f'mass value="{float(m[1]) / 3}"', urdf)
+    t, q, v, a = mujoco_arm.motion(3, 20.0, 200.0, seed=1, speed=1.0)
+    tau = mujoco_arm.torque(truth, q, v, a)
+    tau += 0.5 * np.abs(tau) * np.sign(v) + 0.8 * v
+    tau += 0.02 * np.random.default_rng(0).normal(size=q.shape)
+    recording = mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, q, v, tau)
+    options = options_class('serial_arm')(
+        friction=('viscous', 'coulomb', 'coulomb_load'), mounting='upright', find_time_offset=False
+    )
+    model = identify([recording], options, urdf=light).model
+    losses = [x for p, x in zip(model.parameters, model.values) if p.law == 'coulomb_load']
+    assert 0.8 < max(losses) < LARGEST_LOSS
 
 
 def test_the_coefficients_of_a_slide_have_units_of_forces_and_metres():

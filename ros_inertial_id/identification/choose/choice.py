@@ -209,8 +209,32 @@ def _chosen_laws(trials: '_Trials', constants_number: int) -> Candidate:
     tilts = dict.fromkeys([(), trials.asked_tilt_extras])
     models = [(constants_number, (*further, *tilt)) for further, tilt in product(laws, tilts)]
     candidates = trials.candidates(models)
+    best = _fewest_laws(candidates)
+    bending = {name for name in best.laws if LAWS[name].bends}
+    if bending and not _bends_beyond_widths(trials, constants_number, best, bending):
+        best = _fewest_laws([c for c in candidates if bending.isdisjoint(c.laws)])
+    return best
+
+
+def _fewest_laws(candidates: Sequence[Candidate]) -> Candidate:
+    """Return the Candidate with the fewest laws within a standard error of the best."""
     complexity = np.array([len(candidate.extras) for candidate in candidates])
     return candidates[_simplest(candidates, complexity)]
+
+
+def _bends_beyond_widths(
+    trials: '_Trials', constants_number: int, candidate: Candidate, bending: set[str]
+) -> bool:
+    """
+    Return whether laws that bend the friction curve predict better than two neighbouring widths.
+
+    Where the width of Coulomb friction is between two that are tried, such a law takes the
+    difference, and with it most of the viscous coefficient; two widths at once are as free.
+    """
+    plain = tuple(extra for extra in candidate.extras if extra not in bending)
+    errors = trials.errors_between_constants(constants_number, plain)
+    gaps, gap_errors = np.transpose([log_ratio(rival, candidate.errors) for rival in errors])
+    return bool((gaps > gap_errors).all())
 
 
 class _Trials:
@@ -264,6 +288,22 @@ class _Trials:
         ]
         tilted = GRAVITY in extras
         return np.flatnonzero([*taken, tilted, tilted])
+
+    def errors_between_constants(
+        self, constants_number: int, extras: tuple[str, ...]
+    ) -> list[np.ndarray]:
+        """
+        Return the ``errors`` of models with further columns of the neighbouring constants.
+
+        constants_number : of the constants whose columns all models have; extras : their laws
+        """
+        columns = self.column_indices(self.constants[constants_number], extras)
+        models = [columns]
+        for number in (constants_number - 1, constants_number + 1):
+            if 0 <= number < len(self.constants):
+                further = self.column_indices(self.constants[number], extras)
+                models.append(np.union1d(columns, further))
+        return list(self.model_columns.left_out(models))
 
     def parameters_of(self, best: Candidate) -> tuple[Parameter, ...]:
         """Return the Parameters of all columns of the laws of a candidate."""
