@@ -116,6 +116,8 @@ inline Law law_of(const std::string & name)
     {"cosine2", [](S s, double) {return std::cos(2.0 * s.q);}},
     {"sine3", [](S s, double) {return std::sin(3.0 * s.q);}},
     {"cosine3", [](S s, double) {return std::cos(3.0 * s.q);}},
+    {"sine4", [](S s, double) {return std::sin(4.0 * s.q);}},
+    {"cosine4", [](S s, double) {return std::cos(4.0 * s.q);}},
     {"coulomb_load", [](S s, double c) {return std::abs(s.n) * step(s.v, c);}}};
   return at(laws, name);
 }

@@ -42,6 +42,8 @@ LAWS = {  # f(q, v, a, c) of a joint, by name
     'cosine2': lambda q, v, a, c: np.cos(2 * q),
     'sine3': lambda q, v, a, c: np.sin(3 * q),
     'cosine3': lambda q, v, a, c: np.cos(3 * q),
+    'sine4': lambda q, v, a, c: np.sin(4 * q),
+    'cosine4': lambda q, v, a, c: np.cos(4 * q),
     'coulomb_load': lambda q, v, a, c: np.tanh(v / c),  # times abs(n), see ``torque``
 }
 

@@ -50,6 +50,7 @@ class Law:
     always : of every joint by default
     tried : by default, with one of its constants, or another such law of the same symbol
     optional : by default where it predicts better
+    harmonic : of a turn of the joint, by default in each joint that it predicts better
     """
 
     symbol: str
@@ -70,11 +71,17 @@ class Law:
     always: bool = False
     tried: bool = False
     optional: bool = False
+    harmonic: int = 0
 
     @property
     def by_default(self) -> bool:
         """Return whether an identification has or tries it where no laws are named."""
-        return self.always or self.optional or self.tried
+        return self.always or self.tried or self.by_need
+
+    @property
+    def by_need(self) -> bool:
+        """Return whether it takes part only where it predicts better."""
+        return self.optional or bool(self.harmonic)
 
     @property
     def nonlinear(self) -> bool:
@@ -239,7 +246,7 @@ def _ripple(symbol, wave, n):
     def column(q, v, a, nonlinear):
         return wave(n * q)
 
-    return Law(symbol, 'N m', 1.0, column, signed=True, brakes=False, position=True)
+    return Law(symbol, 'N m', 1.0, column, signed=True, brakes=False, position=True, harmonic=n)
 
 
 # Distances [rad]: below the first a step as far as an encoder shows, beyond the last a spring.
@@ -316,7 +323,7 @@ LAWS = {
         in_urdf='stiffness',
         optional=True,
     ),
-    # Gas springs, cables and ripple: a polynomial or a Fourier series of the position, by name.
+    # Gas springs and cables, by name; eccentric gears and ripple as a Fourier series of the turn.
     'spring2': _bent_spring('ksq', 2),
     'spring3': _bent_spring('ksc', 3),
     'sine1': _ripple('tsa', np.sin, 1),
@@ -325,6 +332,8 @@ LAWS = {
     'cosine2': _ripple('tcb', np.cos, 2),
     'sine3': _ripple('tsc', np.sin, 3),
     'cosine3': _ripple('tcc', np.cos, 3),
+    'sine4': _ripple('tsd', np.sin, 4),
+    'cosine4': _ripple('tcd', np.cos, 4),
     'power': Law(
         'fp', 'N m (s/rad)^n', 1.0, _power, (2.0 / 3.0,), signed=True, bends=True, optional=True
     ),

@@ -62,7 +62,7 @@ def dahl(q, v, distance):
         ('spring3', None, lambda q, v, a: q * q * q),
         *(
             (f'{name}{n}', None, lambda q, v, a, n=n, part=part: part(np.exp(1j * n * q)))
-            for n in (1, 2, 3)
+            for n in (1, 2, 3, 4)
             for name, part in (('sine', np.imag), ('cosine', np.real))
         ),
         (

@@ -194,7 +194,7 @@ def plain_columns(wide: WideFactor) -> np.ndarray:
 
 def common_columns(wide: WideFactor) -> np.ndarray:
     """Return the columns (k,) of what moved, of laws that every joint has, all constants."""
-    optional = {name for name, law in LAWS.items() if law.optional}
+    optional = {name for name, law in LAWS.items() if law.by_need}
     resting = resting_columns(wide)
     parameters = wide.structure.parameters_of_places()
     common = [p.law not in optional and p.name not in resting for p in parameters]
