@@ -191,13 +191,18 @@ def _asymmetric(q, v, a, nonlinear):
 
 
 def _stiction(q, v, a, nonlinear):
-    """Return the column of fs [N m]: S(v) = (2 / pi) atan(v / STRIBECK_STEP)."""
-    return _coulomb_atan(q, v, a, STRIBECK_STEP)
+    """Return the column of fs [N m]: S(v) = (2 / pi) atan(v / width)."""
+    return _coulomb_atan(q, v, a, nonlinear)
 
 
 def _stribeck_atan(q, v, a, nonlinear):
-    """Return the column of Coulomb minus stiction [N m]: (2 / pi) atan(delta |v|) S(v)."""
-    return 2.0 / np.pi * np.arctan(nonlinear * np.abs(v)) * _stiction(q, v, a, None)
+    """
+    Return the column of Coulomb minus stiction [N m]: (2 / pi) atan(delta |v|) S(v).
+
+    S(v) of STRIBECK_STEP, whatever that of stiction is: where they differ the first factor is
+    nearly zero.
+    """
+    return 2.0 / np.pi * np.arctan(nonlinear * np.abs(v)) * _stiction(q, v, a, STRIBECK_STEP)
 
 
 def _stribeck(q, v, a, nonlinear):
@@ -257,6 +262,8 @@ PRESLIDING_DISTANCES = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)
 # at tenths of a rad/s (Armstrong-Helouvry et al. 1994).
 COULOMB_WIDTHS = (0.0, 0.001, 0.003, 0.008, 0.02, 0.04, 0.08, 0.15, 0.3)
 ATAN_WIDTHS = (0.001, 0.003, 0.01, 0.03, 0.1)
+# Stiction and Stribeck's curve differ by their widths alone: steps of a fifth tell them apart.
+STICTION_WIDTHS = (0.0, *(0.01 * 10.0 ** (k / 10) for k in range(-10, 11)))
 STRIBECK_DELTAS = tuple(2.0 ** (k / 4) for k in range(25))
 STRIBECK_SPEEDS = tuple(0.02 * 2.0 ** (k / 4) for k in range(23))
 
@@ -303,7 +310,9 @@ LAWS = {
         in_urdf='friction',
     ),
     'asymmetric': Law('fd', 'N m', 1.0, _asymmetric, (0.01,), 'rad/s', signed=True, dry=True),
-    'stiction': Law('fs', 'N m', 1.0, _stiction, dry=True, in_urdf='friction'),
+    'stiction': Law(
+        'fs', 'N m', 1.0, _stiction, STICTION_WIDTHS, 'rad/s', dry=True, in_urdf='friction'
+    ),
     'stribeck_atan': Law('fcs', 'N m', 1.0, _stribeck_atan, STRIBECK_DELTAS, 's/rad', signed=True),
     'stribeck': Law('fsc', 'N m', 1.0, _stribeck, STRIBECK_SPEEDS, 'rad/s', signed=True),
     'offset': Law(
@@ -352,6 +361,8 @@ LAWS = {
         optional=True,
     ),
 }
+# Of laws whose constant was not searched, in model files of that time.
+FORMER_CONSTANTS = {'stiction': STRIBECK_STEP}
 # What takes the place of a law for a parameter of a body, which no curve of friction has.
 OF_A_BODY = Law('', '', 1.0, _offset, signed=True, brakes=False)
 
