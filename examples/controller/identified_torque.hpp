@@ -101,7 +101,7 @@ inline Law law_of(const std::string & name)
     {"coulomb", [](S s, double c) {return step(s.v, c);}},
     {"coulomb_atan", [](S s, double c) {return c > 0.0 ? arc(s.v / c) : sign(s.v);}},
     {"asymmetric", [](S s, double c) {return std::abs(step(s.v, c));}},
-    {"stiction", [](S s, double) {return arc(s.v / w);}},
+    {"stiction", [](S s, double c) {return c > 0.0 ? arc(s.v / c) : sign(s.v);}},
     {"stribeck_atan", [](S s, double c) {return arc(c * std::abs(s.v)) * arc(s.v / w);}},
     {"stribeck", [](S s, double c) {return std::exp(-std::pow(s.v / c, 2)) * step(s.v, w);}},
     {"power", [](S s, double c) {return sign(s.v) * std::pow(std::abs(s.v), c);}},
@@ -116,6 +116,8 @@ inline Law law_of(const std::string & name)
     {"cosine2", [](S s, double) {return std::cos(2.0 * s.q);}},
     {"sine3", [](S s, double) {return std::sin(3.0 * s.q);}},
     {"cosine3", [](S s, double) {return std::cos(3.0 * s.q);}},
+    {"sine4", [](S s, double) {return std::sin(4.0 * s.q);}},
+    {"cosine4", [](S s, double) {return std::cos(4.0 * s.q);}},
     {"coulomb_load", [](S s, double c) {return std::abs(s.n) * step(s.v, c);}}};
   return at(laws, name);
 }

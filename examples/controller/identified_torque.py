@@ -18,14 +18,14 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.wait_for_message import wait_for_message
 from std_msgs.msg import String
 
-STEP = 0.01  # [rad/s] of the sign function in stiction and Stribeck's laws
+STEP = 0.01  # [rad/s] of the sign function in Stribeck's laws
 LAWS = {  # f(q, v, a, c) of a joint, by name
     'viscous': lambda q, v, a, c: v,
     'presliding': lambda q, v, a, c: np.sign(v),  # developed; c [rad] after a reversal it is less
     'coulomb': lambda q, v, a, c: np.tanh(v / c) if c else np.sign(v),
     'coulomb_atan': lambda q, v, a, c: 2 / np.pi * np.arctan(v / c) if c else np.sign(v),
     'asymmetric': lambda q, v, a, c: abs(np.tanh(v / c)),
-    'stiction': lambda q, v, a, c: 2 / np.pi * np.arctan(v / STEP),
+    'stiction': lambda q, v, a, c: 2 / np.pi * np.arctan(v / c) if c else np.sign(v),
     'stribeck_atan': lambda q, v, a, c: (
         (2 / np.pi) ** 2 * np.arctan(c * abs(v)) * np.arctan(v / STEP)
     ),
@@ -42,6 +42,8 @@ LAWS = {  # f(q, v, a, c) of a joint, by name
     'cosine2': lambda q, v, a, c: np.cos(2 * q),
     'sine3': lambda q, v, a, c: np.sin(3 * q),
     'cosine3': lambda q, v, a, c: np.cos(3 * q),
+    'sine4': lambda q, v, a, c: np.sin(4 * q),
+    'cosine4': lambda q, v, a, c: np.cos(4 * q),
     'coulomb_load': lambda q, v, a, c: np.tanh(v / c),  # times abs(n), see ``torque``
 }
 

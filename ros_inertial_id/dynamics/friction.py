@@ -12,7 +12,7 @@ Palmgren 1957 for the drag of lubricants; Bittencourt and Gunnarsson 2012 for th
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import re
 from typing import Any, Callable
 
@@ -23,6 +23,9 @@ from ..errors import ConfigError
 
 JOINT_TERMS = ('damping', 'friction', 'armature')  # attributes of a joint that pinocchio has
 FORGOTTEN = -40.0  # logarithm of what is left of a number that rounding cannot tell from none
+# Of the torque that a gear passes on.  Lifting a load takes 1 + loss times its torque, lowering it
+# 1 - loss times: a gear that loses more locks itself, and its motor has to push the load down.
+LARGEST_LOSS = 1.0
 STRIBECK_STEP = 0.01  # [rad/s] over which S(v), the sign of the speed, changes in its laws
 
 
@@ -36,7 +39,9 @@ class Law:
     signed : the coefficient may be negative; others are >= 0 in a passive joint
     brakes : part of the friction curve, which as a whole never drives a passive joint
     position : a torque that depends on the position
-    loaded : times the torque [N m] that the gear passes on, by the nominal model
+    loaded : times the torque [N m] that the gear passes on, by the nominal model; the coefficient
+        stays below LARGEST_LOSS
+    bends : bends the curve between a step and a line, as another width does
     dry : with the sign of the speed, as large at any: at rest it is anything up to that
     memory : goes on from sample to sample, by ``presliding_step``
     wears : what wear and grease move, in words; drift watches it
@@ -45,6 +50,7 @@ class Law:
     always : of every joint by default
     tried : by default, with one of its constants, or another such law of the same symbol
     optional : by default where it predicts better
+    harmonic : of a turn of the joint, by default in each joint that it predicts better
     """
 
     symbol: str
@@ -57,6 +63,7 @@ class Law:
     brakes: bool = True
     position: bool = False
     loaded: bool = False
+    bends: bool = False
     dry: bool = False
     memory: bool = False
     wears: str = ''
@@ -64,11 +71,17 @@ class Law:
     always: bool = False
     tried: bool = False
     optional: bool = False
+    harmonic: int = 0
 
     @property
     def by_default(self) -> bool:
         """Return whether an identification has or tries it where no laws are named."""
-        return self.always or self.optional or self.tried
+        return self.always or self.tried or self.by_need
+
+    @property
+    def by_need(self) -> bool:
+        """Return whether it takes part only where it predicts better."""
+        return self.optional or bool(self.harmonic)
 
     @property
     def nonlinear(self) -> bool:
@@ -178,13 +191,18 @@ def _asymmetric(q, v, a, nonlinear):
 
 
 def _stiction(q, v, a, nonlinear):
-    """Return the column of fs [N m]: S(v) = (2 / pi) atan(v / STRIBECK_STEP)."""
-    return _coulomb_atan(q, v, a, STRIBECK_STEP)
+    """Return the column of fs [N m]: S(v) = (2 / pi) atan(v / width)."""
+    return _coulomb_atan(q, v, a, nonlinear)
 
 
 def _stribeck_atan(q, v, a, nonlinear):
-    """Return the column of Coulomb minus stiction [N m]: (2 / pi) atan(delta |v|) S(v)."""
-    return 2.0 / np.pi * np.arctan(nonlinear * np.abs(v)) * _stiction(q, v, a, None)
+    """
+    Return the column of Coulomb minus stiction [N m]: (2 / pi) atan(delta |v|) S(v).
+
+    S(v) of STRIBECK_STEP, whatever that of stiction is: where they differ the first factor is
+    nearly zero.
+    """
+    return 2.0 / np.pi * np.arctan(nonlinear * np.abs(v)) * _stiction(q, v, a, STRIBECK_STEP)
 
 
 def _stribeck(q, v, a, nonlinear):
@@ -233,16 +251,19 @@ def _ripple(symbol, wave, n):
     def column(q, v, a, nonlinear):
         return wave(n * q)
 
-    return Law(symbol, 'N m', 1.0, column, signed=True, brakes=False, position=True)
+    return Law(symbol, 'N m', 1.0, column, signed=True, brakes=False, position=True, harmonic=n)
 
 
 # Distances [rad]: below the first a step as far as an encoder shows, beyond the last a spring.
 PRESLIDING_DISTANCES = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)
-# Widths [rad/s] from "a step" to "as fast as most motions": a torque that was filtered by the
-# robot shows a wider step than the friction itself has, and teeth and bearings of a geared joint
-# go from mixed to full lubrication at tenths of a rad/s (Armstrong-Helouvry et al. 1994).
-COULOMB_WIDTHS = (0.001, 0.003, 0.008, 0.02, 0.04, 0.08, 0.15, 0.3)
+# Widths [rad/s] from a step to "as fast as most motions": a torque that was filtered by the
+# robot, and a velocity whose noise has another sign than the motion, show a wider step than the
+# friction itself has, and teeth and bearings of a geared joint go from mixed to full lubrication
+# at tenths of a rad/s (Armstrong-Helouvry et al. 1994).
+COULOMB_WIDTHS = (0.0, 0.001, 0.003, 0.008, 0.02, 0.04, 0.08, 0.15, 0.3)
 ATAN_WIDTHS = (0.001, 0.003, 0.01, 0.03, 0.1)
+# Stiction and Stribeck's curve differ by their widths alone: steps of a fifth tell them apart.
+STICTION_WIDTHS = (0.0, *(0.01 * 10.0 ** (k / 10) for k in range(-10, 11)))
 STRIBECK_DELTAS = tuple(2.0 ** (k / 4) for k in range(25))
 STRIBECK_SPEEDS = tuple(0.02 * 2.0 ** (k / 4) for k in range(23))
 
@@ -289,7 +310,9 @@ LAWS = {
         in_urdf='friction',
     ),
     'asymmetric': Law('fd', 'N m', 1.0, _asymmetric, (0.01,), 'rad/s', signed=True, dry=True),
-    'stiction': Law('fs', 'N m', 1.0, _stiction, dry=True, in_urdf='friction'),
+    'stiction': Law(
+        'fs', 'N m', 1.0, _stiction, STICTION_WIDTHS, 'rad/s', dry=True, in_urdf='friction'
+    ),
     'stribeck_atan': Law('fcs', 'N m', 1.0, _stribeck_atan, STRIBECK_DELTAS, 's/rad', signed=True),
     'stribeck': Law('fsc', 'N m', 1.0, _stribeck, STRIBECK_SPEEDS, 'rad/s', signed=True),
     'offset': Law(
@@ -309,7 +332,7 @@ LAWS = {
         in_urdf='stiffness',
         optional=True,
     ),
-    # Gas springs, cables and ripple: a polynomial or a Fourier series of the position, by name.
+    # Gas springs and cables, by name; eccentric gears and ripple as a Fourier series of the turn.
     'spring2': _bent_spring('ksq', 2),
     'spring3': _bent_spring('ksc', 3),
     'sine1': _ripple('tsa', np.sin, 1),
@@ -318,7 +341,11 @@ LAWS = {
     'cosine2': _ripple('tcb', np.cos, 2),
     'sine3': _ripple('tsc', np.sin, 3),
     'cosine3': _ripple('tcc', np.cos, 3),
-    'power': Law('fp', 'N m (s/rad)^n', 1.0, _power, (2.0 / 3.0,), signed=True, optional=True),
+    'sine4': _ripple('tsd', np.sin, 4),
+    'cosine4': _ripple('tcd', np.cos, 4),
+    'power': Law(
+        'fp', 'N m (s/rad)^n', 1.0, _power, (2.0 / 3.0,), signed=True, bends=True, optional=True
+    ),
     # Teeth are pressed together by what they pass on, whose position-dependent part is gravity.
     'coulomb_load': Law(
         'fl',
@@ -334,6 +361,8 @@ LAWS = {
         optional=True,
     ),
 }
+# Of laws whose constant was not searched, in model files of that time.
+FORMER_CONSTANTS = {'stiction': STRIBECK_STEP}
 # What takes the place of a law for a parameter of a body, which no curve of friction has.
 OF_A_BODY = Law('', '', 1.0, _offset, signed=True, brakes=False)
 
@@ -351,6 +380,13 @@ def law_of(attribute: str) -> str:
 def given_widths(width: float) -> dict[str, tuple[float, ...]]:
     """Return {law: width [rad/s]} of dry friction; none where a ``width`` below 0 gives none."""
     return {name: (width,) for name, law in LAWS.items() if law.has_width and width >= 0.0}
+
+
+def as_step(parameter: Parameter) -> Parameter:
+    """Return a Parameter whose dry friction changes sign at once, others as they are."""
+    if parameter.law in LAWS and LAWS[parameter.law].has_width:
+        return replace(parameter, nonlinear=0.0)
+    return parameter
 
 
 def check_laws(names: Sequence[str], loads: bool = False) -> None:
@@ -385,7 +421,7 @@ def friction_parameters(
     Return the Parameters of joint ``number`` (counted from 1), one per column.
 
     effort_limit : of the joint [N m, N]; the prior before data is zero +- that limit, of what
-        the load is multiplied by zero +- 1.
+        the load is multiplied by zero +- half of LARGEST_LOSS.
     nonlinear_values : {law: values} to use instead of its own.  Columns of one name with
         different values are alternatives: at most one of them takes part in an estimate.
     """
@@ -399,7 +435,7 @@ def friction_parameters(
         if slides:
             unit = of_slide(unit)
         if law.loaded:
-            prior_sd = 1.0
+            prior_sd = 0.5 * LARGEST_LOSS
         for value in values:
             parameters.append(
                 Parameter(
@@ -491,6 +527,13 @@ def passive_rows(parameters: Sequence[Parameter]) -> np.ndarray:
         of_joint = np.flatnonzero(brakes & (owners == joint))
         rows.extend(_braking_rows(parameters, of_joint))
     return np.array(rows).reshape(len(rows), len(parameters))
+
+
+def largest_losses(parameters: Sequence[Parameter]) -> tuple[np.ndarray, np.ndarray]:
+    """Return C (m, p), c (m,) with C x < c for gears that lose less than they pass on."""
+    loaded = [parameter.law in LAWS and LAWS[parameter.law].loaded for parameter in parameters]
+    C = np.eye(len(parameters))[np.array(loaded, dtype=bool)]
+    return C, np.full(len(C), LARGEST_LOSS)
 
 
 def _braking_rows(parameters: Sequence[Parameter], of_joint: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ import re
 import numpy as np
 
 from .least_squares import decide_rank, pseudo_inverse
+from .r_factors import triangle
 from ..dynamics.description import HEAVIEST
 from ..dynamics.friction import never_negative
 from ..dynamics.inertial_parameters import Parameter
@@ -116,6 +117,18 @@ class BaseParameters:
         variances = np.array([p.prior_sd for p in self.parameters]) ** 2
         X = self.X
         return np.diag(variances[self.independent]) + (X * variances[self.dependent]) @ X.T
+
+    def prior_factor(self) -> np.ndarray:
+        """
+        Return L (b, b), lower triangular, with L L' the covariance before any data.
+
+        By QR of the standard deviations: a small mechanism groups inertias into masses by 1 /
+        length^2, and of such sums the covariance itself is singular to working precision.
+        """
+        sd = np.array([p.prior_sd for p in self.parameters])
+        own = np.diag(sd[self.independent])
+        grouped = (self.X * sd[self.dependent]).T
+        return triangle(np.asfortranarray(np.vstack([own, grouped]))).T
 
     def scales(self) -> np.ndarray:
         """Return the physical scale (b,) of the independent columns."""

@@ -2,7 +2,8 @@
 Physically consistent parameters: full standard parameters with positive definite pseudo-inertias.
 
     minimise  1/2 |A K x - b|^2  +  sum over bodies of D(P, P0)  +  1/2 friction prior
-    where every pseudo-inertia P is positive definite and no friction drives the robot
+    where every pseudo-inertia P is positive definite, no friction drives the robot, and no gear
+    loses more than it passes on
 
 A, b are the weighted rows of the data about the base parameters K x; D is the log-det Bregman
 divergence from the nominal body, tr(P0^-1 P) - log det(P0^-1 P) - 4: an entropy, the same in all
@@ -23,7 +24,7 @@ import numpy as np
 from .estimators import effective_standard_deviation, Estimate, Problem
 from .newton import log_det, newton
 from .r_factors import RFactors
-from ..dynamics.friction import passive_rows
+from ..dynamics.friction import largest_losses, passive_rows
 from ..dynamics.inertial_parameters import bodies, parameters_of, pseudo_inertia
 from ..errors import EstimationError
 from ..lapack import solve_triangular
@@ -157,7 +158,8 @@ class _Cost:
     M, target : rows of the estimate times K; gram : M'M
     pins, pinned : a row for each known parameter
     body : (n, 10) columns of the bodies; nominal (n, 4, 4) their P0, inverse (n, 4, 4)
-    bodiless : columns of no body; center, weight : their prior; C x >= 0 : passive friction
+    bodiless : columns of no body; center, weight : their prior
+    C x + room >= 0 : passive friction, C (m, p), room (m,)
     barrier : factor of D and of the friction prior
     """
 
@@ -176,6 +178,7 @@ class _Cost:
     center: np.ndarray
     weight: np.ndarray
     C: np.ndarray
+    room: np.ndarray
     barrier: float = 1.0
 
     @cached_property
@@ -204,7 +207,7 @@ class _Cost:
 
     def value(self, x):
         """Return the objective, inf outside its domain."""
-        slack = self.C @ x
+        slack = self.C @ x + self.room
         if slack.size and slack.min() <= 0.0:
             return np.inf
         P = self.pseudo(x)
@@ -229,7 +232,7 @@ class _Cost:
     def without_data(self, x, inside=0.0):
         """Return gradient (p,) and Hessian (p, p) of all but the data; friction so far inside."""
         span, C = self.braking
-        slack = C @ x[span] + inside
+        slack = C @ x[span] + self.room + inside
         inverse, count = np.linalg.inv(self.pseudo(x)), len(self.body)
         # Of two parameters the trace of P^-1 U P^-1 V: the products of two elements of P^-1.
         products = inverse[:, :, None, :, None] * inverse[:, None, :, None, :]
@@ -267,6 +270,8 @@ def _cost(problem, known_names):
     bodiless = np.setdiff1d(np.arange(len(parameters)), body)
     P0 = np.array([_prior_body(parameters[k : k + 10]) for k in first])
     pinned = np.array([p.name in known_names for p in parameters], dtype=bool)
+    passive = passive_rows(parameters)
+    lossy, largest = largest_losses(parameters)
     pins = np.eye(len(parameters))[pinned] / prior_sd[pinned][:, None]
     no_rows = np.zeros((0, len(parameters)))
     return _Cost(
@@ -284,7 +289,8 @@ def _cost(problem, known_names):
         bodiless=bodiless,
         center=nominal[bodiless],
         weight=1.0 / prior_sd[bodiless],
-        C=passive_rows(parameters),
+        C=np.vstack([passive, -lossy]),
+        room=np.concatenate([np.zeros(len(passive)), largest]),
     )
 
 
@@ -354,7 +360,10 @@ def _start(cost, parameters, known):
     x = np.array([p.nominal for p in parameters])
     scales = _mass_scales(cost.nominal[:, 3, 3], tuple(links), known)
     x[cost.body] = parameters_of(cost.nominal * scales[:, None, None])
-    _make_friction_brake(x, cost.C, parameters)
+    _make_friction_brake(x, passive_rows(parameters), parameters)
+    lossy, largest = largest_losses(parameters)
+    loaded = lossy.any(axis=0)
+    x[loaded] = np.minimum(x[loaded], 0.5 * largest)
     return x
 
 

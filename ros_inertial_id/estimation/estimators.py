@@ -146,7 +146,7 @@ def effective_standard_deviation(
 def _whitened(problem, standard_deviation):
     """Return axes (b, b) and s (b,): a direction of prior size is known to 1/s of it."""
     A, _, _ = problem.factors.system(standard_deviation)
-    factor = np.linalg.cholesky(problem.base.prior_covariance())
+    factor = problem.base.prior_factor()
     _, s, Vt = np.linalg.svd(A @ factor)
     return factor @ Vt.T, s
 
@@ -163,7 +163,7 @@ def solve(system: tuple[np.ndarray, np.ndarray, float], base: BaseParameters) ->
 
 def prior_rows(base: BaseParameters) -> tuple[np.ndarray, np.ndarray]:
     """Return (A, b) of the rows L^-1 (beta - nominal) = 0, with L L' the prior covariance."""
-    factor = np.linalg.cholesky(base.prior_covariance())
+    factor = base.prior_factor()
     inverse = solve_triangular(factor, np.eye(len(base)), lower=True)
     return inverse, inverse @ base.nominal()
 

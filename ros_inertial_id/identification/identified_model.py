@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import yaml
 
-from ..dynamics.friction import LAWS
+from ..dynamics.friction import FORMER_CONSTANTS, LAWS
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..errors import ConfigError, path_text
@@ -487,9 +487,10 @@ def checked_content(data: Mapping[str, Any], source: str) -> dict[str, Any]:
     """
     for key, expected in SCHEMA.items():
         expected.check(data[key], f'{source} is damaged: {key}')
-    _check_nonlinear(data['parameters'], source)
+    entries = [_with_former_constant(entry) for entry in data['parameters']]
+    _check_nonlinear(entries, source)
     try:
-        parameters = tuple(map(_parameter, data['parameters']))
+        parameters = tuple(map(_parameter, entries))
         covariance = _covariance(data['covariance'], len(data['base']))
         _check_base(data['base'], {parameter.name for parameter in parameters})
     except (TypeError, ValueError):
@@ -505,6 +506,13 @@ def checked_content(data: Mapping[str, Any], source: str) -> dict[str, Any]:
         covariance=covariance,
         parameters=parameters,
     )
+
+
+def _with_former_constant(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the ``entry`` of a parameter with the constant that its law had when it was fixed."""
+    if entry['nonlinear'] is None and entry['law'] in FORMER_CONSTANTS:
+        return {**entry, 'nonlinear': FORMER_CONSTANTS[entry['law']]}
+    return entry
 
 
 def _check_nonlinear(entries: Sequence[Mapping[str, Any]], source: str) -> None:

@@ -45,7 +45,7 @@ class FrictionOptions:
         ('auto',),
         'friction laws of every joint, see dynamics/friction.py; auto: viscous, '
         'presliding or coulomb (the data choose), offset, armature, and where they predict '
-        'better spring, power and coulomb_load',
+        'better spring, power and coulomb_load, in single joints harmonics of a turn',
     )
     coulomb_width: float = option(
         -1.0,

@@ -440,7 +440,7 @@ def _as_recorded(options: Any, commanded: bool) -> Any:
 def _without_optional_laws(data: Dataset) -> tuple[Parameter, ...]:
     """Return the Parameters without laws that only some joints have: springs carry as weights."""
     every = data.method.parameters(data.robot, data.options)
-    return one_alternative([p for p in every if not (p.law and LAWS[p.law].optional)])
+    return one_alternative([p for p in every if not (p.law and LAWS[p.law].by_need)])
 
 
 class _LoadedRows:

@@ -11,7 +11,8 @@ from random_tree import KINDS, tree_urdf
 from ros_inertial_id.dynamics.inertial_parameters import Parameter
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import EstimationError
-from ros_inertial_id.estimation.base_parameters import find_base_parameters
+from ros_inertial_id.estimation.base_parameters import BaseParameters, find_base_parameters
+from ros_inertial_id.estimation.estimators import prior_rows
 from ros_inertial_id.identification.prepare.mounting import structural_base
 from ros_inertial_id.methods import METHODS
 
@@ -125,3 +126,15 @@ def test_rows_without_effect_are_refused():
     parameter = Parameter('x1', 'kg', 1.0)
     with pytest.raises(EstimationError, match='no parameter has any effect on the measured rows'):
         find_base_parameters(np.zeros((5, 2)), (parameter, replace(parameter, name='y1')))
+
+
+def test_what_sums_share_does_not_hide_by_what_they_differ_before_any_data():
+    """In the head of a small parallel robot legs have inertias in their masses by 1 / length^2."""
+    parameters = tuple(Parameter(name, '', 1.0, 0.0, 1.0) for name in ('m1', 'm2', 'Iyy3'))
+    indices = np.arange(3)
+    base = BaseParameters(parameters, indices[:2], indices[2:], np.full((2, 1), 1e9), 1e12)
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.cholesky(base.prior_covariance())
+    A, _ = prior_rows(base)
+    # Of the difference m1 - m2 the variance is 1 + 1, whatever the inertia is.
+    assert np.square(A @ [1.0, -1.0]).sum() == pytest.approx(2.0, rel=1e-6)

@@ -92,3 +92,22 @@ def test_friction_that_grows_with_the_load_is_chosen_and_predicts(arm3):
     other = [recording(*arm3, 0.0, seed=1, load=0.08)]
     errors = [validation(m, other)[0]['filtered']['relative_percent'] for m in (model, plain)]
     assert errors[0] < 0.6 * errors[1]
+
+
+@pytest.mark.parametrize(
+    'speed, width, viscous, power', [(0.3, 0.05, 0.8, 0.0), (1.5, 1e-6, 0.0, 1.5)]
+)
+def test_a_width_between_those_that_are_tried_is_no_power_law(arm3, speed, width, viscous, power):
+    """With a power law that takes the difference of two widths fv was .05 for .8."""
+    urdf, truth = arm3
+    rng = np.random.default_rng(2)
+    t, q, v, a = mujoco_arm.motion(3, 30.0, 200.0, seed=2, speed=speed)
+    tau = mujoco_arm.torque(truth, q, v, a) + viscous * v + 0.5 * np.tanh(v / width)
+    tau += power * np.sign(v) * np.abs(v) ** (2.0 / 3.0) + 0.05 * rng.normal(size=q.shape)
+    made = mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, q, v, tau)
+    model = identify([made], replace(OPTIONS, mounting='upright'), urdf=urdf).model
+    found = {entry['name']: entry['value'] for entry in model.base}
+    assert ('fp1' in found) == bool(power)
+    for joint in (1, 2, 3):
+        assert found[f'fv{joint}'] == pytest.approx(viscous, abs=0.15)
+        assert found.get(f'fp{joint}', 0.0) == pytest.approx(power, abs=0.2)

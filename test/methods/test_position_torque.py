@@ -4,12 +4,60 @@ from dataclasses import replace
 
 import mujoco_arm
 import numpy as np
+import pytest
 
 from ros_inertial_id.api.model import model_of
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
 
 NOISE = 0.02  # [N m]
+URDF = mujoco_arm.description('arm3')
+TRUTH = mujoco_arm.true_urdf(URDF, seed=1)
+
+
+def turned(seed, amplitude, span):
+    """Return t, q, v, a, tau of joints that turn by ``span`` [rad], with 3 waves a turn in one."""
+    t, q, v, a = mujoco_arm.motion(3, 30.0, 200.0, seed=seed, speed=1.5)
+    size = span / np.ptp(q, axis=0)
+    q, v, a = size * q, size * v, size * a
+    tau = mujoco_arm.torque(TRUTH, q, v, a) + 0.8 * v + 0.5 * np.sign(v)
+    tau[:, 1] += amplitude * np.sin(3 * q[:, 1] + 0.4)
+    return t, q, v, a, tau
+
+
+def chosen(seed, amplitude, span):
+    """Return the IdentifiedModel of a motion that is ``turned``, by default laws."""
+    t, q, v, _, tau = turned(seed, amplitude, span)
+    noise = NOISE * np.random.default_rng(seed).normal(size=q.shape)
+    recording = mujoco_arm.recording(mujoco_arm.joints_of(URDF), t, q, v, tau + noise)
+    return identify([recording], options_class('serial_arm')(mounting='upright'), urdf=URDF).model
+
+
+def harmonics(model):
+    """Return the names of the parameters of harmonics of a turn."""
+    return {p.name for p in model.parameters if p.law.startswith(('sine', 'cosine'))}
+
+
+def test_waves_of_a_turn_are_chosen_where_they_are_and_only_there(tmp_path):
+    model = chosen(0, 0.3, 2.5)
+    assert harmonics(model) == {'tsc2', 'tcc2'}
+    found = {entry['name']: entry for entry in model.base}
+    for name, true in (('tsc2', 0.3 * np.cos(0.4)), ('tcc2', 0.3 * np.sin(0.4))):
+        assert found[name]['value'] == pytest.approx(true, abs=0.03)
+    # Another motion is predicted, at other phases as well: within the noise of one sample.
+    _, q, v, a, tau = turned(1, 0.3, 2.5)
+    rms = np.sqrt(np.mean((model_of(model).torque(q, v, a) - tau) ** 2, axis=0))
+    assert rms[1] < NOISE
+    for lines in (
+        model_of(model).to_urdf(tmp_path / 'arm.urdf'),
+        model_of(model).to_mjcf(tmp_path / 'arm.xml'),
+    ):
+        assert any('sine3 of joint2' in line for line in lines)  # what the file does not hold
+
+
+@pytest.mark.parametrize('amplitude, span', [(0.0, 2.5), (0.3, 1.5)])
+def test_no_waves_are_chosen_where_none_are_or_less_than_one_is_seen(amplitude, span):
+    assert not harmonics(chosen(0, amplitude, span)) - {'tsd2', 'tcd2'}
 
 
 def moved(truth, seed):

@@ -2,7 +2,7 @@
 The arm of static_friction_3dof: three joints by MuJoCo, stiction, Stribeck and viscous friction.
 
 Its Denavit-Hartenberg table and its numbers are lost: lengths are those of urdf/arm3.urdf, the
-friction is our own, S(v) = (2 / pi) atan(100 v).
+friction is our own, S(v) = (2 / pi) atan(K v), K of 100 s/rad unless another is asked for.
 """
 
 import mujoco_arm
@@ -18,16 +18,16 @@ FRICTION = {
 }
 
 
-def sign(v):
-    """Return the paper's S(v)."""
-    return 2 / np.pi * np.arctan(100 * v)
+def sign(v, steepness=100.0):
+    """Return the paper's S(v), of a ``steepness`` K [s/rad]."""
+    return 2 / np.pi * np.arctan(steepness * v)
 
 
-def recording(seed, delta, noise, rate=100.0, duration=40.0):
+def recording(seed, delta, noise, rate=100.0, duration=40.0, steepness=100.0):
     """
     Return (Recording with the nominal description, {parameter of a body or friction: truth}).
 
-    delta : [s/rad]; noise : (3,) or one number, standard deviation of torques [N m]
+    delta, steepness : [s/rad]; noise : (3,) or one number, standard deviation of torques [N m]
     """
     urdf = mujoco_arm.description('arm3')
     t, q, v, a = mujoco_arm.motion(3, duration, rate, seed=seed, speed=0.6)
@@ -35,7 +35,7 @@ def recording(seed, delta, noise, rate=100.0, duration=40.0):
     tau = (
         mujoco_arm.torque(true, q, v, a)
         + VISCOUS * v
-        + sign(v) * (STICTION + STRIBECK * 2 / np.pi * np.arctan(delta * np.abs(v)))
+        + sign(v, steepness) * (STICTION + STRIBECK * 2 / np.pi * np.arctan(delta * np.abs(v)))
     )
     tau += noise * np.random.default_rng(seed).normal(size=v.shape)
     made = mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, q, v, tau, urdf=urdf)

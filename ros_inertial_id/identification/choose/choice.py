@@ -9,7 +9,8 @@ simplest is taken that predicts as well as the best within one standard error of
 over stretches (Breiman, Friedman, Olshen and Stone 1984, Sec. 3.4.3).  The difference is that of
 the logarithms of squared errors: every stretch counts alike, whether much or little of it is
 explained.  A joint has a constant of its own where that predicts its own torque better by
-OWN_CONSTANT_ERRORS standard errors.  What the options say is not chosen.
+OWN_CONSTANT_ERRORS standard errors, and by HARMONIC_ERRORS a torque by its own position, harmonics
+of a turn of which its range holds a whole period.  What the options say is not chosen.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,6 +34,7 @@ GRAVITY_WORDS = {False: 'gravity as given', True: 'gravity as the torques show i
 LARGEST_TILT = 0.35  # [rad] beyond it the description is likelier wrong than the mounting
 SMALLEST_TILT = 0.002  # [rad] a tenth of a degree: the same mounting
 OWN_CONSTANT_ERRORS = 3.0  # by 2, one of fifteen wins by chance at every third joint
+HARMONIC_ERRORS = 4.0  # up to four orders are asked in every joint, of a dozen stretches
 ROUNDING_GAP = 1e-12  # of logarithms: candidates that differ by less are alike
 
 
@@ -73,11 +75,7 @@ class Candidate:
 
     def words(self) -> str:
         """Return the choice in words."""
-        constants = {
-            f'{p.law} {p.nonlinear:g} {LAWS[p.law].nonlinear_unit}'
-            for p in self.constants.values()
-            if p.nonlinear
-        }
+        constants = {_constant_in_words(p) for p in self.constants.values()}
         laws = ' and '.join(self.laws) or 'no further friction law'
         return ', '.join([*sorted(constants), laws, GRAVITY_WORDS[self.tilted]])
 
@@ -139,6 +137,13 @@ class Choice:
         return next(matches, None)
 
 
+def _constant_in_words(parameter: Parameter) -> str:
+    """Return a law and the constant in it, with its unit."""
+    if not parameter.nonlinear:
+        return f'{parameter.law} as a step'
+    return f'{parameter.law} {parameter.nonlinear:g} {LAWS[parameter.law].nonlinear_unit}'
+
+
 def log_ratio(errors: np.ndarray, others: np.ndarray) -> tuple[float, float]:
     """
     Return the mean logarithm of the ratio of squared errors, and its standard error.
@@ -186,6 +191,7 @@ def _best(trials: '_Trials') -> Candidate:
     if constants != best.constants:
         constants_number = trials.add_constants(constants)
         best = trials.candidate(constants_number, best.extras)
+    best = _with_harmonics(trials, constants_number, best)
     # Also where gravity is given: what the torques say is shown.
     with_tilt = (*best.laws, *trials.tilt_extras)
     untilted, _ = trials.candidates([(constants_number, best.laws), (constants_number, with_tilt)])
@@ -208,8 +214,31 @@ def _chosen_laws(trials: '_Trials', constants_number: int) -> Candidate:
     tilts = dict.fromkeys([(), trials.asked_tilt_extras])
     models = [(constants_number, (*further, *tilt)) for further, tilt in product(laws, tilts)]
     candidates = trials.candidates(models)
+    best = _fewest_laws(candidates)
+    bending = {name for name in best.laws if LAWS[name].bends}
+    if bending and not _bends_beyond_widths(trials, constants_number, best, bending):
+        best = _fewest_laws([c for c in candidates if bending.isdisjoint(c.laws)])
+    return best
+
+
+def _fewest_laws(candidates: Sequence[Candidate]) -> Candidate:
+    """Return the Candidate with the fewest laws within a standard error of the best."""
     complexity = np.array([len(candidate.extras) for candidate in candidates])
     return candidates[_simplest(candidates, complexity)]
+
+
+def _bends_beyond_widths(
+    trials: '_Trials', constants_number: int, candidate: Candidate, bending: set[str]
+) -> bool:
+    """
+    Return whether laws that bend the friction curve predict better than two neighbouring widths.
+
+    Where the width of Coulomb friction is between two that are tried, such a law takes the
+    difference, and with it most of the viscous coefficient; two widths at once are as free.
+    """
+    plain = tuple(extra for extra in candidate.extras if extra not in bending)
+    errors = trials.errors_between_constants(constants_number, plain)
+    return all(log_ratio(rival, candidate.errors)[0] > 0.0 for rival in errors)
 
 
 class _Trials:
@@ -219,6 +248,7 @@ class _Trials:
     constants : sets of them that are tried; usual_constants_number : of the one tried first
     laws : that take part only where they predict better
     joint_by_joint : whether there is one set alone, each joint with its own constants
+    harmonics : {extra: names of its coefficients} of those of single joints
     tilt_extras : (GRAVITY,) where the torques can show a tilt; asked_tilt_extras : where it may be
         used, too
     """
@@ -234,9 +264,10 @@ class _Trials:
             self.constants = [chosen_constants(structure, model_columns.wide.stretches)]
         else:
             self.constants = [*alike_constants(structure)]
-            self.optional = {name for name, law in LAWS.items() if law.optional}
+            self.optional = {name for name, law in LAWS.items() if law.by_need}
         moving = {p.law for p in self.parameters if p.name not in self.resting}
-        self.laws = tuple(sorted(self.optional & moving))
+        self.laws = tuple(sorted(law for law in self.optional & moving if LAWS[law].optional))
+        self.harmonics: dict[str, set[str]] = {}
         self.usual_constants_number = usual_constants(self.constants)
         self.tilt_extras = _tilt_extras(data, model_columns)
         self.asked_tilt_extras = self.tilt_extras
@@ -251,8 +282,36 @@ class _Trials:
 
     def takes_part(self, parameter: Parameter, extras: Sequence[str]) -> bool:
         """Return whether a column is one of a model with these ``extras``."""
-        absent_laws = self.optional.difference(extras)
-        return parameter.name not in self.resting and parameter.law not in absent_laws
+        if parameter.name in self.resting:
+            return False
+        if parameter.law not in self.optional or parameter.law in extras:
+            return True
+        return any(parameter.name in self.harmonics.get(extra, ()) for extra in extras)
+
+    def orders(self) -> dict[str, list[int]]:
+        """Return {joint: harmonics of which its positions hold a whole period}."""
+        out: dict[str, list[int]] = {}
+        for parameter in self.parameters:
+            order, joint = _harmonic(parameter), parameter.owner
+            if (
+                not order
+                or parameter.name in self.resting
+                or joint not in self.model_columns.names
+            ):
+                continue
+            positions = self.model_columns.wide.ranges[joint]['q']
+            orders = out.setdefault(joint, [])
+            if order * np.ptp(positions) >= 2.0 * np.pi and order not in orders:
+                orders.append(order)
+        return out
+
+    def harmonics_of(self, joint: str, orders: Sequence[int]) -> str:
+        """Return the extra that stands for harmonics of these ``orders`` in one joint."""
+        extra = f'harmonics {", ".join(map(str, orders))} of {joint}'
+        self.harmonics[extra] = {
+            p.name for p in self.parameters if p.owner == joint and _harmonic(p) in orders
+        }
+        return extra
 
     def column_indices(
         self, constants: Mapping[str, Parameter], extras: Sequence[str]
@@ -263,6 +322,23 @@ class _Trials:
         ]
         tilted = GRAVITY in extras
         return np.flatnonzero([*taken, tilted, tilted])
+
+    def errors_between_constants(
+        self, constants_number: int, extras: tuple[str, ...]
+    ) -> list[np.ndarray]:
+        """
+        Return the ``errors`` of models with further columns of the neighbouring widths, if any.
+
+        constants_number : of the constants whose columns all models have; extras : their laws
+        """
+        columns = self.column_indices(self.constants[constants_number], extras)
+        models = [columns]
+        widths = [all(LAWS[p.law].has_width for p in c.values()) for c in self.constants]
+        for number in (constants_number - 1, constants_number + 1):
+            if widths[constants_number] and 0 <= number < len(widths) and widths[number]:
+                further = self.column_indices(self.constants[number], extras)
+                models.append(np.union1d(columns, further))
+        return list(self.model_columns.left_out(models))
 
     def parameters_of(self, best: Candidate) -> tuple[Parameter, ...]:
         """Return the Parameters of all columns of the laws of a candidate."""
@@ -343,6 +419,53 @@ def _constants_of_joints(trials: _Trials, chosen: Candidate) -> dict[str, Parame
         better = gaps < -OWN_CONSTANT_ERRORS * gap_errors
         constants[name] = alternatives[int(np.argmin(np.where(better, gaps, 0.0)))]
     return constants
+
+
+def _with_harmonics(trials: _Trials, constants_number: int, chosen: Candidate) -> Candidate:
+    """
+    Return the Candidate with harmonics of the turn in the joints that they predict better.
+
+    A joint has as few as predict its own torque as well as the best within a standard error.
+    """
+    orders = trials.orders()
+    longest = max(map(len, orders.values()), default=0)
+    models = [chosen.extras]
+    for count in range(1, longest + 1):
+        further = [trials.harmonics_of(joint, orders[joint][:count]) for joint in orders]
+        models.append((*chosen.extras, *further))
+    if len(models) == 1:
+        return chosen
+    columns = [trials.column_indices(chosen.constants, extras) for extras in models]
+    errors = np.array([trials.model_columns.left_out_of_groups(indices) for indices in columns])
+    extras = []
+    for joint, of_joint in orders.items():
+        count = _fewest_harmonics(errors[:, trials.model_columns.names.index(joint)])
+        if count:
+            extras.append(trials.harmonics_of(joint, of_joint[:count]))
+    if not extras:
+        return chosen
+    candidate = trials.candidate(constants_number, (*chosen.extras, *extras))
+    gap, error = log_ratio(candidate.errors, chosen.errors)
+    if gap < -error:
+        return candidate
+    return chosen
+
+
+def _fewest_harmonics(errors: np.ndarray) -> int:
+    """Return how many harmonics a joint needs by ``errors`` (most + 1, sets, count) with each."""
+    gaps, gap_errors = np.transpose([log_ratio(e, errors[0]) for e in errors])
+    if not (gaps < -HARMONIC_ERRORS * gap_errors).any():
+        return 0
+    best = errors[int(np.argmin(gaps))]
+    worse, worse_errors = np.transpose([log_ratio(e, best) for e in errors])
+    return int(np.flatnonzero(worse <= worse_errors + ROUNDING_GAP)[0])
+
+
+def _harmonic(parameter: Parameter) -> int:
+    """Return which harmonic of a turn a Parameter is of, 0 of none or of a slide."""
+    if parameter.law and parameter.unit == LAWS[parameter.law].unit:
+        return LAWS[parameter.law].harmonic
+    return 0
 
 
 def predicts_consistently(data: Dataset) -> bool:

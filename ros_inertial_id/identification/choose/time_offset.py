@@ -23,7 +23,7 @@ from ..prepare.dataset import Dataset
 from ..reduce.model_columns import ModelColumns, resting_columns
 from ..reduce.structure import Structure
 from ..reduce.wide_factor import WideFactor
-from ...dynamics.friction import never_negative
+from ...dynamics.friction import LAWS, never_negative
 from ...estimation.least_squares import nonnegative_solution, standard_errors
 from ...estimation.r_factors import of_columns
 from ...measurement.joints.observation import with_cutoff, with_time_offset
@@ -174,9 +174,14 @@ def find_time_offset(data: Dataset, model_columns: ModelColumns) -> TimeOffset:
 
 
 def moving_columns(data: Dataset, model_columns: ModelColumns) -> np.ndarray:
-    """Return the columns (k,) of all that moved, and the tilts where the mounting is not given."""
-    resting = resting_columns(model_columns.wide)
-    moving = [p.name not in resting for p in model_columns.parameters]
+    """
+    Return the columns (k,) of all that moved, and the tilts where the mounting is not given.
+
+    Without harmonics of a turn: that many columns of the position take what a zero of it is.
+    """
+    absent = resting_columns(model_columns.wide)
+    absent.update(p.name for p in model_columns.parameters if p.law and LAWS[p.law].harmonic)
+    moving = [p.name not in absent for p in model_columns.parameters]
     tilt_free = not data.options.mounting
     return np.flatnonzero([*moving, tilt_free, tilt_free])
 

@@ -8,6 +8,7 @@ is known to its standard error.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from ...dynamics.inertial_parameters import Parameter
 from ...estimation.base_parameters import BaseParameters
 
 STATISTICS, LAWS, DELAY = 'statistics', 'laws', 'delay'  # sources of error
+FOLLOWED = 2  # constants that another one of the joint moves by, from one tried to the next
 UNLIKELY = 0.15  # times the likelihood of the best: two standard deviations away
 
 
@@ -28,12 +30,14 @@ class ConstantProfile:
     How well each constant that was tried for one coefficient explains the data.
 
     tried : Parameters in order of their constants, chosen : which of them
-    params : (tried, columns) of each, all other constants as chosen
+    beside : {coefficient: Parameter} of further constants of the joint, best with each of them
+    params : (tried, columns) of each, constants of other joints as chosen
     weights : (tried,) likelihoods, their sum 1
     """
 
     tried: tuple[Parameter, ...]
     chosen: int
+    beside: tuple[dict[str, Parameter], ...]
     params: np.ndarray
     weights: np.ndarray
 
@@ -51,8 +55,8 @@ class ConstantProfile:
         The last is that of a truth which lies anywhere between the constant and the next ones.
         """
         rows = []
-        for parameter, params in zip(self.tried, self.params):
-            constants = {**choice.best.constants, parameter.name: parameter}
+        for parameter, beside, params in zip(self.tried, self.beside, self.params):
+            constants = {**choice.best.constants, **beside, parameter.name: parameter}
             rows.append(_base_values(choice, params, constants, base))
         values = np.array(rows)
         low, high = max(0, self.chosen - 1), min(len(values) - 1, self.chosen + 1)
@@ -120,36 +124,44 @@ def _delay_error(data: Dataset) -> float | None:
 
 def constant_profiles(choice: Choice) -> dict[str, ConstantProfile]:
     """Return {coefficient: ConstantProfile} of those with several constants."""
-    model_columns = choice.model_columns
-    columns = np.flatnonzero(choice.best.params)
-    tried = alternatives(model_columns.parameters)
+    tried, constants = alternatives(choice.model_columns.parameters), choice.best.constants
     profiles = {}
-    for name, chosen in choice.best.constants.items():
-        if name in tried:
-            further = columns[columns != model_columns.parameters.index(chosen)]
-            profiles[name] = _profile(choice, chosen, tried[name], further)
+    for name, chosen in constants.items():
+        if name not in tried:
+            continue
+        further = [
+            further
+            for further, parameter in constants.items()
+            if further != name and further in tried and parameter.owner == chosen.owner
+        ]
+        profiles[name] = _profile(choice, chosen, tried, further)
     return profiles
 
 
 def _profile(
-    choice: Choice, chosen: Parameter, tried: Sequence[int], further: np.ndarray
+    choice: Choice, chosen: Parameter, tried: Mapping[str, Sequence[int]], beside: Sequence[str]
 ) -> ConstantProfile:
     """
     Return the ConstantProfile of a coefficient.
 
-    chosen : its Parameter; tried : column of each constant; further : (k,) columns beside it
+    chosen : its Parameter; tried : {coefficient: column of each constant}
+    beside : further coefficients of the joint with constants; they follow step by step
     """
-    model_columns, parameters = choice.model_columns, choice.model_columns.parameters
-    params = np.array(
-        [
-            model_columns.solution(model_columns.whole, np.append(further, column))
-            for column in tried
-        ]
-    )
-    squares = model_columns.errors(params.T, np.arange(model_columns.count)).sum(0)
-    squares = (squares / model_columns.sd[:, None] ** 2).sum(0)
-    constants = tuple(parameters[column] for column in tried)
+    parameters = choice.model_columns.parameters
+    columns = tried[chosen.name]
+    constants = tuple(parameters[column] for column in columns)
     number = constants.index(chosen)
+    fits: dict[int, _Followed] = {}
+    start = {name: parameters.index(choice.best.constants[name]) for name in beside}
+    for numbers in (range(number, len(columns)), range(number - 1, -1, -1)):
+        followed = start
+        for k in numbers:
+            fits[k] = _followed(choice, columns[k], tried, followed)
+            followed = fits[k].beside
+            if k == number:
+                start = followed
+    params = np.array([fits[k].params for k in range(len(columns))])
+    squares = np.array([fits[k].squares for k in range(len(columns))])
     passive = [
         k for k, p in enumerate(parameters) if p.owner == chosen.owner and never_negative(p)
     ]
@@ -157,7 +169,60 @@ def _profile(
     drives[number] = False
     likelihood = np.exp(-0.5 * (squares - squares[~drives].min()))
     weights = np.where(drives, 0.0, likelihood)
-    return ConstantProfile(constants, number, params, weights / weights.sum())
+    best_beside = tuple(
+        {name: parameters[column] for name, column in fits[k].beside.items()}
+        for k in range(len(columns))
+    )
+    return ConstantProfile(constants, number, best_beside, params, weights / weights.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _Followed:
+    """
+    The solution with one constant.
+
+    beside : {coefficient: column} of further constants of the joint
+    params : (columns,); squares : weighted squared error
+    """
+
+    beside: dict[str, int]
+    params: np.ndarray
+    squares: float
+
+
+def _followed(
+    choice: Choice, column: int, tried: Mapping[str, Sequence[int]], beside: Mapping[str, int]
+) -> _Followed:
+    """Return the best solution with a ``column``, and constants near those ``beside``."""
+    model_columns, parameters = choice.model_columns, choice.model_columns.parameters
+    replaced = {parameters[column].name, *beside}
+    others = [
+        k
+        for k in np.flatnonzero(choice.best.params).tolist()
+        if _name(parameters, k) not in replaced
+    ]
+    near = [_near(tried[name], at) for name, at in beside.items()]
+    solutions = []
+    for columns in product(*near):
+        used = np.array([*others, column, *columns])
+        params = model_columns.solution(model_columns.whole, used)
+        squares = model_columns.errors(params[:, None], np.arange(model_columns.count))[:, :, 0]
+        squares = (squares.sum(0) / model_columns.sd**2).sum()
+        solutions.append(_Followed(dict(zip(beside, columns)), params, float(squares)))
+    return min(solutions, key=lambda solution: solution.squares)
+
+
+def _near(tried: Sequence[int], column: int) -> Sequence[int]:
+    """Return the columns of ``tried`` that are at most FOLLOWED from a ``column``."""
+    number = list(tried).index(column)
+    return tried[max(0, number - FOLLOWED) : number + FOLLOWED + 1]
+
+
+def _name(parameters: Sequence[Parameter], column: int) -> str:
+    """Return the name of the coefficient of a ``column``, of a tilt none."""
+    if column >= len(parameters):
+        return ''
+    return parameters[column].name
 
 
 def _base_values(

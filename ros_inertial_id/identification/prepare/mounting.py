@@ -23,6 +23,7 @@ from .description_choice import description_of
 from .locked_joints import with_recorded_locks
 from ..identified_model import IdentifiedModel
 from ..settings import prediction_options
+from ...dynamics.friction import as_step
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.robot_model import gravity_from_mounting, STANDARD_GRAVITY
 from ...errors import ConfigError, RecordingError, RobotModelError
@@ -252,14 +253,20 @@ def _as_sum(line: str, groupings: Mapping[str, Mapping[str, float]]) -> str:
 def structural_base(
     method: Method, robots: Sequence[Any], parameters: Sequence[Parameter]
 ) -> BaseParameters:
-    """Return the BaseParameters of random motion of ``robots``, each as it is mounted."""
+    """
+    Return the BaseParameters of random motion of ``robots``, each as it is mounted.
+
+    Dry friction takes part as a step: a motor behind a fixed ratio changes sign when its joint
+    does, so that of their dry friction only the sum exists.  Widths alone would tell them apart.
+    """
+    steps = [as_step(parameter) for parameter in parameters]
     rng = np.random.default_rng(0)
     factors = RFactors(len(parameters))
     columns = np.arange(len(parameters))
     samples = math.ceil(SAMPLES_PER_COLUMN * len(parameters) / len(robots))  # of each robot
     for robot in robots:
         state = method.random_state(robot, samples, rng)
-        for block in method.regress(state, robot, parameters):
+        for block in method.regress(state, robot, steps):
             factors.accumulate(block, columns)
     rows = factors.system()[0]
     return find_base_parameters(rows, parameters)

@@ -393,6 +393,18 @@ class LeftOut:
             out[:, k, stretches] = self.sd**-2.0 @ self.errors(x, stretches).transpose(2, 1, 0)
         return out
 
+    def left_out_of_groups(self, column_indices: np.ndarray) -> np.ndarray:
+        """
+        Return squared errors (groups, sets, count) of stretches left out, nan elsewhere.
+
+        column_indices : (k,) of the model
+        """
+        out = np.full((len(self.names), len(self.without), self.count), np.nan)
+        for k, (stretches, stacked) in enumerate(zip(self.sets.every, self.without)):
+            x = self.solution(stacked, column_indices)[:, None]
+            out[:, k, stretches] = self.errors(x, stretches)[:, :, 0].T
+        return out
+
     def targets_left_out(self, targets: np.ndarray, sets: Sequence[np.ndarray]) -> np.ndarray:
         """
         Return squared errors (W, sets, stretches, groups) of all columns, nan if not left out.

@@ -102,7 +102,7 @@ class ModelColumns(LeftOut):
         root = np.diag(1.0 / unit)
         laws = np.array([bool(base.parameters[k].law) for k in base.independent])
         lean = np.where(laws, 1.0, LEAN)
-        factor = np.linalg.cholesky(base.prior_covariance() * np.outer(lean, lean))
+        factor = base.prior_factor() * lean[:, None]
         root[:count, :count] = solve_triangular(factor, np.eye(count), lower=True)
         return Prior(unit, np.column_stack([root * unit, root @ self.nominal]))
 
@@ -194,7 +194,7 @@ def plain_columns(wide: WideFactor) -> np.ndarray:
 
 def common_columns(wide: WideFactor) -> np.ndarray:
     """Return the columns (k,) of what moved, of laws that every joint has, all constants."""
-    optional = {name for name, law in LAWS.items() if law.optional}
+    optional = {name for name, law in LAWS.items() if law.by_need}
     resting = resting_columns(wide)
     parameters = wide.structure.parameters_of_places()
     common = [p.law not in optional and p.name not in resting for p in parameters]

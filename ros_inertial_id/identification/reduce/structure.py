@@ -8,7 +8,7 @@ Pereyra 1973).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
+from itertools import combinations, compress, product
 
 import numpy as np
 
@@ -19,10 +19,10 @@ from ...errors import EstimationError
 from ...estimation.base_parameters import BaseParameters
 from ...estimation.estimators import params_of, Problem, ridge
 from ...estimation.least_squares import nonnegative_solution, span
-from ...estimation.r_factors import merge, RFactors
+from ...estimation.r_factors import merge, RFactors, triangle
 from ...methods.contract import Method
 
-USUAL_WIDTH = 3  # in the order of smooth widths tried: .02 rad/s
+USUAL_WIDTH = 4  # in the order of smooth widths tried: .02 rad/s
 SWEEPS = 10  # joint by joint, until nothing changes
 
 
@@ -136,6 +136,8 @@ def chosen_constants(structure: Structure, stretches: Sequence[RFactors]) -> dic
     Return the constants of least residual, joint by joint: {coefficient: Parameter}.
 
     Friction does not drive in any of them: else wide steps stand against others of negative sign.
+    Two constants of one joint are searched together: one alone makes up for what is wrong in the
+    other, and there it stays.
     """
     base, choices = structure.base, structure.choices
     if not choices:
@@ -144,45 +146,64 @@ def chosen_constants(structure: Structure, stretches: Sequence[RFactors]) -> dic
     factors = merge([f.select(np.arange(len(parameters))) for f in stretches])
     base_columns = [indices[0] for indices in choices.values()]
     places = dict(zip(choices, base_columns))
+    together = _searched_together({name: parameters[choices[name][0]].owner for name in choices})
     for _ in range(SWEEPS):
         columns = np.arange(len(base))
         columns[base_columns] = list(places.values())
         beta = params_of(ridge)(Problem(factors.select(columns), base, {}))
-        best = {}
-        for name, indices in choices.items():
-            residuals = _residuals(factors, beta, columns, indices, parameters)
-            best[name] = indices[int(np.argmin(residuals))]
+        best = dict(places)
+        for names in together:
+            tried = list(product(*(choices[name] for name in names)))
+            given = np.isin(columns, [best[name] for name in names], invert=True)
+            residuals = _residuals(factors, beta[given], columns[given], tried, parameters)
+            best.update(zip(names, tried[int(np.argmin(residuals))]))
+            columns[base_columns] = list(best.values())
         if best == places:
             break
         places = best
     return {name: parameters[place] for name, place in places.items()}
 
 
+def _searched_together(owners: Mapping[str, str]) -> list[tuple[str, ...]]:
+    """Return coefficients of {coefficient: joint} that are searched at once: pairs of a joint."""
+    of_joint: dict[str, list[str]] = {}
+    for name, owner in owners.items():
+        of_joint.setdefault(owner, []).append(name)
+    together: list[tuple[str, ...]] = []
+    for names in of_joint.values():
+        together += combinations(names, min(2, len(names)))
+    return together
+
+
 def _residuals(
     factors: RFactors,
     beta: np.ndarray,
     columns: np.ndarray,
-    tried: Sequence[int],
+    tried: Sequence[tuple[int, ...]],
     parameters: Sequence[Parameter],
 ) -> list[float]:
     """
-    Return the residual norm with each column of ``tried``, all other ``columns`` at ``beta``.
+    Return the residual norm with each of the columns ``tried``, the others at ``beta``.
+
+    beta : (k,) of the other ``columns`` (k,)
 
     The joint's other friction is free.  That of a joint without rows of its own (a dependent joint
     of a closed loop) shows in all rows.
     """
-    joint = parameters[tried[0]].owner
+    joint = parameters[tried[0][0]].owner
     groups = list(factors.groups.values())
     if joint in factors.groups:
         groups = [factors.groups[joint]]
     W = np.vstack([group.equations(factors.size) for group in groups])
     target = np.concatenate([group.R[:, -2] for group in groups])
     brakes = np.array([bool(p.law) and p.owner == joint for p in parameters])[columns]
-    given = ~np.isin(columns, tried)
-    for k in np.flatnonzero(given & ~brakes):
-        target = target - W[:, columns[k]] * beta[k]
-    friction = columns[given & brakes]
-    return [_residual(W, target, np.append(friction, column), parameters) for column in tried]
+    target = target - W[:, columns[~brakes]] @ beta[~brakes]
+    friction = columns[brakes]
+    every = np.append(friction, np.unique(tried))
+    R = triangle(np.asfortranarray(np.column_stack([W[:, every], target])))
+    W = np.zeros((len(R), W.shape[1]))
+    W[:, every] = R[:, :-1]
+    return [_residual(W, R[:, -1], np.append(friction, chosen), parameters) for chosen in tried]
 
 
 def _residual(

@@ -35,7 +35,7 @@ from ...options import option
 
 # Of COULOMB_WIDTHS, in sizes of the loops per second.  A cylinder that moves by centimetres is
 # slow all the time: a step as wide as a joint's in rad/s would be a line to it.
-SLIDE_WIDTHS = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
+SLIDE_WIDTHS = (0.0, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 
 STIFFEST = 1e6  # [N m/rad] of a joint, before data
 SPRING = law_of('stiffness')

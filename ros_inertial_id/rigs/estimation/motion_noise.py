@@ -57,7 +57,8 @@ class MotionNoise:
         inverse = finish(
             uncorrelated, estimate.params, estimate.standard_deviation, estimate.leaning
         ).cov_params
-        meat = np.linalg.inv(problem.base.prior_covariance()) * estimate.leaning
+        prior, _ = prior_rows(problem.base)
+        meat = prior.T @ prior * estimate.leaning
         meat += self._meat(problem, estimate, solved_weights(problem, estimate))
         return _with_covariance(estimate, inverse @ meat @ inverse)
 

@@ -14,6 +14,7 @@ from tolerances import scores
 from ros_inertial_id.errors import RobotModelError
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.prepare.mounting import mounting_parameters, structural_base
+from ros_inertial_id.identification.reduce.structure import structure_of
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.methods import METHODS
 
@@ -231,3 +232,21 @@ def test_a_sum_that_only_another_mounting_shows_is_told_from_one_of_its_name():
     assert 'mcxR1' in base.names()
     missing = mounting_parameters(closed_loop, urdf, own, base)['missing']
     assert 'mcxR1 = mcx1 + 0.08 m2 + 0.08 m3' in missing and 'mcxR1' not in missing
+
+
+@pytest.mark.parametrize('width', [-1.0, 0.0, 0.05])
+def test_of_dry_friction_on_both_sides_of_a_fixed_ratio_only_the_sum_exists(width):
+    own = options_class('closed_loop')(
+        closures=(*crank.CLOSURES, 'coupling drive crank 50'),
+        independent=('crank',),
+        start=crank.START,
+        actuated=('drive',),
+        friction=('crank viscous coulomb', 'drive viscous coulomb'),
+        coulomb_width=width,
+    )
+    closed_loop, urdf = METHODS['closed_loop'], mujoco_arm.description('slider_crank')
+    robot = closed_loop.build(urdf, own, np.array([0.0, 0.0, -9.81]))
+    columns = closed_loop.parameters(robot, own)
+    base = structure_of(closed_loop, [robot], columns).base
+    friction = {words for words in base.expressions() if 'f' in words}
+    assert friction == {'fv1 + 2500 fv4', 'fc1 + 50 fc4'}
