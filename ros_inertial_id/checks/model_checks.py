@@ -15,6 +15,7 @@ import numpy as np
 
 from .alternatives import way_of
 from .causes import causes, CHECKS, Explanation, LOADED
+from .changes_in_time import with_changes
 from .checked import masks, without_bad
 from .contacts import contacts
 from .explains import DELAYED
@@ -162,7 +163,7 @@ def _explained(test, choice, model, signals):
         if data is not choice.data:
             every = -(-data.samples(training=True) // CAUSE_SAMPLES)
             test = recording_under_test(data, model, every, test.wide.structure)
-    explanation = causes(test, (*CHECKS, LOADED))
+    explanation = with_changes(test, causes(test, (*CHECKS, LOADED)))
     findings = list(explanation.findings)
     if findings:
         findings += _contacts_beside(test, explanation)

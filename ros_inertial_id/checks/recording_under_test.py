@@ -188,6 +188,21 @@ class RecordingUnderTest:
         return self._of_model(self.gravity, np.union1d(self.column_indices, np.array(more, int)))
 
     @cached_property
+    def every_law(self) -> np.ndarray:
+        """Return the columns (k,) of bodies, of every law of joints that moved, and tilts."""
+        resting = resting_columns(self.wide)
+        parameters = self.model_columns.parameters
+        chosen = [k for k, p in enumerate(parameters) if p.name not in resting]
+        return np.append(chosen, self.model_columns.tilts).astype(int)
+
+    @cached_property
+    def bodies_with_every_law(self) -> LeftOut:
+        """Return the LeftOut of free bodies with ``every_law``."""
+        return self._of_model(
+            self.gravity, self.every_law[self.every_law < self.model_columns.size]
+        )
+
+    @cached_property
     def sizes(self) -> 'Sizes':
         """Return the Sizes of elements, bodies free under gravity as given."""
         return Sizes(self, self.free_bodies(self.gravity))

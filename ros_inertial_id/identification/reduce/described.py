@@ -30,7 +30,7 @@ def described_bodies(
     T = np.eye(len(model_columns.prior.unit))[:, friction]
     deviations = model_columns.prior.unit[friction]
     if load:
-        T = np.hstack([T, _last_link(model_columns)])
+        T = np.hstack([T, last_link(model_columns)])
         deviations = np.append(deviations, USUAL_LOAD)
     prior = Prior.of_zero(deviations)
     plain = model_columns.about(T, prior, model_columns.weights, floor)
@@ -63,7 +63,7 @@ def measured_targets(elements: Elements, groups: int) -> np.ndarray:
     return out
 
 
-def _last_link(model_columns):
+def last_link(model_columns: ModelColumns) -> np.ndarray:
     """Return the columns (P, 10) of the last link's standard parameters."""
     base = model_columns.wide.structure.base
     first = list(bodies(base.parameters).values())[-1]
