@@ -17,13 +17,15 @@ import numpy as np
 from .causes import Explanation, OR, others_predict_as_well, removed_percent
 from .finding import DOUBTFUL, NOTE, severity_of, WRONG
 from .finding_kinds import found
-from .recording_under_test import Change, FREE, RecordingUnderTest
+from .recording_under_test import Change, DESCRIBED, FREE, RecordingUnderTest
 from .thresholds import (
     ALIKE_RESIDUALS,
+    GOOD_RESIDUAL,
     LEAST_LOAD,
     RESIDUAL_FLOOR,
     SURE_OF_CAUSE,
     SYSTEMATIC_RESIDUAL,
+    UNUSABLE_RESIDUAL,
 )
 from ..dynamics.friction import LAWS
 from ..identification.choose.choice import log_ratio
@@ -107,6 +109,10 @@ class PiecesOfTime:
         """Return the mean log ratio of ``errors`` (pieces, n) to ``others``, and its error."""
         moved = self.test.moved
         return log_ratio(errors[:, moved].T, others[:, moved].T)
+
+    def residual(self, errors: np.ndarray) -> np.ndarray:
+        """Return the rms (n,) of squared ``errors`` (pieces, n) [N m, N]."""
+        return np.sqrt(errors.sum(0) / self.test.row_counts)
 
     def solution(self, judge: LeftOut, change: Change) -> np.ndarray:
         """Return the solution (P,) of a ``judge`` by the whole recording with a ``change``."""
@@ -261,6 +267,8 @@ def with_changes(test: RecordingUnderTest, explanation: Explanation) -> Explanat
     """
     if not test.moved.any() or test.data.seconds() < STRETCHES * SHORTEST_PIECE:
         return explanation
+    if any(finding.tests == DESCRIBED for finding in _causes(explanation)):
+        return explanation  # free bodies, which judge courses, absorb such a cause
     pieces = PiecesOfTime(test)
     sure = []
     for courses in CHANGES:
@@ -269,7 +277,7 @@ def with_changes(test: RecordingUnderTest, explanation: Explanation) -> Explanat
             continue
         trial = pieces.tried(course)
         gap, error = pieces.gap(trial.errors, pieces.recorded)
-        if gap < -SURE_OF_CAUSE * error and _is_of_size(trial):
+        if gap < -SURE_OF_CAUSE * error and _is_of_size(trial) and _explains(pieces, trial):
             sure.append(trial)
     if not sure:
         return explanation
@@ -283,25 +291,46 @@ def _is_of_size(trial):
     return trial.share > 2.0 * RESIDUAL_FLOOR
 
 
+def _explains(pieces, trial):
+    """Return whether little is left beside a ``trial``: of another robot it explains a part."""
+    test = pieces.test
+    torque = np.linalg.norm(test.torque[test.moved])
+    residual = np.linalg.norm(pieces.residual(trial.errors)[test.moved])
+    described = np.linalg.norm(test.described_residual[test.moved])
+    if described > UNUSABLE_RESIDUAL * torque:
+        residual = np.sqrt(residual * described)
+    return residual < GOOD_RESIDUAL * torque
+
+
 def _named(test, pieces, sure, explanation):
     """Return the Explanation by the best of ``sure`` Trials, or by another as good."""
     best = min(sure, key=lambda trial: pieces.gap(trial.errors, pieces.recorded)[0])
     alike = [trial for trial in sure if _is_alike(pieces, trial.errors, best.errors)]
     alike.sort(key=lambda trial: len(trial.course.deviations))
-    causes_found = [f for f in explanation.findings if f.severity != NOTE]
-    says = [_finding(test, pieces, trial) for trial in alike]
-    if causes_found:
-        beside = pieces.errors_beside(explanation.change)
-        gap, error = pieces.gap(best.errors, beside)
-        if gap > SURE_OF_CAUSE * error:
-            return explanation
-        if gap > -SURE_OF_CAUSE * error:
-            says = [*causes_found, *says]
-    together = OR.join(dict.fromkeys(finding.says for finding in says))
-    finding = replace(says[0], says=together)
+    in_time = [_finding(test, pieces, trial) for trial in alike]
+    residual = pieces.residual(best.errors)
     notes = [f for f in explanation.findings if f.severity == NOTE]
-    residual = np.sqrt(best.errors.sum(0) / pieces.test.row_counts)
-    return Explanation((finding, *notes), test.plain, residual, test.torque)
+    causes_found = _causes(explanation)
+    if not causes_found:
+        return Explanation((_together(in_time), *notes), test.plain, residual, test.torque)
+    gap, error = pieces.gap(best.errors, pieces.errors_beside(explanation.change))
+    if gap > SURE_OF_CAUSE * error:
+        return explanation
+    if gap < -SURE_OF_CAUSE * error:
+        return Explanation((_together(in_time), *notes), test.plain, residual, test.torque)
+    together = _together([*causes_found, *in_time])
+    return replace(explanation, findings=(together, *notes))
+
+
+def _causes(explanation):
+    """Return the findings of an ``explanation`` that are no notes."""
+    return [finding for finding in explanation.findings if finding.severity != NOTE]
+
+
+def _together(findings):
+    """Return the first of ``findings``, which says those of the others, too."""
+    says = dict.fromkeys(finding.says for finding in findings)
+    return replace(findings[0], says=OR.join(says))
 
 
 def _is_alike(pieces, errors, others):
@@ -332,8 +361,5 @@ def _finding(test, pieces, trial):
         share=100.0 * trial.share,
         start=f'{start:.3g}',
     )
-    beside, without = (
-        np.sqrt(errors.sum(0) / pieces.test.row_counts)
-        for errors in (pieces.recorded, trial.errors)
-    )
+    beside, without = (pieces.residual(e) for e in (pieces.recorded, trial.errors))
     return replace(finding, alone=others_predict_as_well(test, course.joints, beside, without))
