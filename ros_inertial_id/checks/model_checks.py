@@ -60,7 +60,7 @@ class ModelChecks:
     """
     What the model checks say.
 
-    findings : all of them; rms : torque, residual, noise, nominal of a Checkup
+    findings : all of them; rms : torque, residual, noise, best, nominal of a Checkup
     data, columns : aligned, that an identification goes on with, None where there are none
     """
 
@@ -327,6 +327,7 @@ def _rms(test: RecordingUnderTest, model: IdentifiedModel | None) -> Rms:
         'torque': _by_joint(test, test.torque),
         'residual': _by_joint(test, test.free_residual),
         'noise': _by_joint(test, test.noise()),
+        'best': _by_joint(test, test.best_residual),
     }
     # Under a model that is given, friction alone would be fitted to these very data.
     if model is None:

@@ -30,6 +30,7 @@ from ..lapack import solve_triangular
 
 FREE, DESCRIBED = 'left-out residual', 'left-out residual of the description'  # kinds of bodies
 EACH_ONCE = slice(-4, None)  # of errors of sets: those that leave every stretch out once
+BEST_PART = 0.25  # of the stretches: how good this robot can be
 TINY = 1e-300
 
 
@@ -288,11 +289,7 @@ class RecordingUnderTest:
     @cached_property
     def effort_squares(self) -> np.ndarray:
         """Return the sums of squares (n,) of what was measured."""
-        out = []
-        for rows in self.model_columns.groups:
-            measured = rows.R[:, :, len(rows.index) + self.elements.measured]
-            out.append(float((measured**2).sum()))
-        return np.array(out)
+        return np.array([self._effort_squares_of(k).sum() for k in range(self.count)])
 
     def residual(self, errors: np.ndarray) -> np.ndarray:
         """Return the rms (n,) of left-out ``errors`` (sets, stretches, n)."""
@@ -322,6 +319,25 @@ class RecordingUnderTest:
     def described_residual(self) -> np.ndarray:
         """Return the rms (n,) that described bodies leave of stretches left out."""
         return self.residual(self.as_recorded[DESCRIBED])
+
+    @cached_property
+    def best_residual(self) -> np.ndarray:
+        """
+        Return the rms (n,) that free bodies would leave if all were as the best quarter.
+
+        That is the lower quartile of residuals relative to the torque of each stretch.
+        """
+        squares = np.nanmean(self.as_recorded[FREE][EACH_ONCE], axis=0)
+        torques = np.stack([self._effort_squares_of(k) for k in range(self.count)], axis=1)
+        beyond_floor = np.maximum(squares - RESIDUAL_FLOOR**2 * torques, 0.0)
+        shares = np.sqrt(beyond_floor / np.maximum(torques, TINY))
+        return np.quantile(shares, BEST_PART, axis=0) * self.torque
+
+    def _effort_squares_of(self, joint):
+        """Return the sums of squares (stretches,) of what was measured of a ``joint``."""
+        rows = self.model_columns.groups[joint]
+        measured = rows.R[:, :, len(rows.index) + self.elements.measured]
+        return (measured**2).sum(1)
 
     def fitted_residual(self) -> np.ndarray:
         """Return the rms (n,) that free bodies leave of all data, none left out."""
