@@ -29,7 +29,7 @@ from .finding import (
     verdicts_of,
     WRONG,
 )
-from .thresholds import CONTACT_MARGIN, FAR_ABOVE, ROUNDED, SYSTEMATIC_OF_ALL
+from .thresholds import CONTACT_MARGIN, FAR_ABOVE, ROUNDED, SYSTEMATIC_OF_ALL, SYSTEMATIC_RESIDUAL
 from .verdicts import joint_verdicts, Judged, no_better_than, whole_verdict
 from ..measurement.joints.channels import JOINT_STATE
 from ..measurement.joints.kinematic_state import AT_REST
@@ -38,6 +38,7 @@ from ..measurement.recording import Channel, empty, page_out, Recording
 Verdicts = tuple[Verdict, Mapping[str, Verdict]]  # of all joints together, {joint: Verdict}
 
 UNCHECKED = 'units and masses not checked for method'
+NOISE_UNKNOWN = 'of which nobody knows how much is noise'
 NOT_DETERMINED = 'not determined: the motion shows none of {rank} base parameters'
 COPIED_SAMPLES = 100_000  # samples that are copied together
 BRIDGED = 0.04  # [s] that a straight line follows the motion; longer is a gap
@@ -265,6 +266,9 @@ def _by_residuals(
         return checkup.verdict, checkup.joints
     joints = joint_verdicts(fitted, checkup.nominal, checkup.checks, outside)
     verdict = whole_verdict(fitted, joints, checkup.checks)
+    share = fitted.share(list(fitted.torque))
+    if not checkup.torque and share > SYSTEMATIC_RESIDUAL:
+        verdict = no_better_than(USABLE, verdict, [f'{fitted.words(share)}, {NOISE_UNKNOWN}'])
     unchecked = _unchecked(checkup.verdict)
     if not unchecked:
         return verdict, joints
