@@ -325,25 +325,28 @@ def _finding(test, alike, recorded):
             says[_sentence(test, trial)] = None
     if named.check.scales and not _efforts_alone_tell(named, recorded):
         says[MASSES] = None
-    alone = _others_predict_as_well(test, named, recorded)
+    beside, without = (test.residual(errors[FREE]) for errors in (recorded, named.errors))
+    alone = others_predict_as_well(test, named.alternative.joints, beside, without)
     return replace(finding, says=OR.join(says), tests=bodies, alone=alone)
 
 
-def _others_predict_as_well(test, trial, recorded):
+def others_predict_as_well(
+    test: RecordingUnderTest, joints: Sequence[int], beside: np.ndarray, without: np.ndarray
+) -> bool:
     """
     Return whether joints that a cause does not concern lose nothing beside it as recorded.
 
+    joints : concerned; beside, without : rms (n,) of residuals with the cause in the data, without
     A joint that has most of all torque has a part in the numbers of every body.
     """
-    joints = list(trial.alternative.joints)
+    joints = list(joints)
     others = test.moved.copy()
     others[joints] = False
     most_torque = np.linalg.norm(test.torque[joints]) > np.linalg.norm(test.torque[others])
     if len(joints) > 1 or most_torque:
         return False
-    beside, without = (test.residual(e[FREE])[others] for e in (recorded, trial.errors))
     little = 0.5 * SYSTEMATIC_RESIDUAL * test.torque[others]
-    return bool(np.all(beside <= np.maximum(OTHERS_LOSE * without, little)))
+    return bool(np.all(beside[others] <= np.maximum(OTHERS_LOSE * without[others], little)))
 
 
 def _sentence(test, trial):

@@ -44,7 +44,7 @@ from ..methods.capabilities import JointTorques
 
 RESTING = 'joints at rest'
 FITTED = NATS, REMOVED  # units of what a fit of all samples says
-RMS = 'torque', 'nominal', 'residual', 'noise'  # of a Checkup
+RMS = 'torque', 'nominal', 'residual', 'noise', 'best'  # of a Checkup
 IN_ANGLES = ['rpy'], ['rho_phi']  # first word of a mounting
 
 Checked = tuple[Checkup, Dataset | None, ModelColumns | None]
@@ -231,14 +231,14 @@ def checkup_of(
     """
     Return the Checkup of ``findings``, the worst first, with its verdicts.
 
-    masked : share left out of each recording; rms : torque, nominal, residual and noise of the
-        Checkup
+    masked : share left out of each recording; rms : torque, nominal, residual, noise and best of
+        the Checkup
     """
     order = sorted(findings, key=_rank)
     torque = rms.get('torque', {})
     residual = rms.get('residual', {})
     noise = rms.get('noise', {})
-    fit = Judged(residual, torque, noise=noise)
+    fit = Judged(residual, torque, noise=noise, best=rms.get('best', {}))
     joints = joint_verdicts(fit, rms.get('nominal', {}), order)
     verdict = whole_verdict(fit, joints, order)
     return Checkup(tuple(order), verdict, joints, masked, **rms)

@@ -29,7 +29,7 @@ from .finding import (
     verdicts_of,
     WRONG,
 )
-from .thresholds import CONTACT_MARGIN, FAR_ABOVE, ROUNDED, SYSTEMATIC_OF_ALL
+from .thresholds import CONTACT_MARGIN, FAR_ABOVE, ROUNDED, SYSTEMATIC_OF_ALL, SYSTEMATIC_RESIDUAL
 from .verdicts import joint_verdicts, Judged, no_better_than, whole_verdict
 from ..measurement.joints.channels import JOINT_STATE
 from ..measurement.joints.kinematic_state import AT_REST
@@ -38,6 +38,8 @@ from ..measurement.recording import Channel, empty, page_out, Recording
 Verdicts = tuple[Verdict, Mapping[str, Verdict]]  # of all joints together, {joint: Verdict}
 
 UNCHECKED = 'units and masses not checked for method'
+NOISE_UNKNOWN = 'of which nobody knows how much is noise'
+NOT_DETERMINED = 'not determined: the motion shows none of {rank} base parameters'
 COPIED_SAMPLES = 100_000  # samples that are copied together
 BRIDGED = 0.04  # [s] that a straight line follows the motion; longer is a gap
 MARGINS = {'contact': CONTACT_MARGIN}  # [s] on either side of a window that are masked as well
@@ -171,6 +173,9 @@ def checked_statistics(statistics: Mapping[str, Any], checkup: Checkup) -> dict[
         training = statistics['training']['filtered'].get('relative_percent')
         validation = statistics['validation']['filtered'].get('relative_percent')
         verdict = _with_ratio(verdict, training, validation)
+    if statistics.get('determined') == 0:
+        reason = NOT_DETERMINED.format(rank=statistics['rank'])
+        verdict = no_better_than(DO_NOT_USE, verdict, [reason])
     return {**checkup.to_dict(), 'verdict': verdict_entry(verdict, joints)}
 
 
@@ -253,13 +258,17 @@ def _by_residuals(
     fit: Mapping[str, Any], where: str, checkup: Checkup, outside: Mapping[str, float]
 ) -> Verdicts:
     """Return the Verdicts of ``residual_verdict``."""
-    fitted = Judged(_residual(fit, checkup), checkup.torque, where, checkup.noise)
+    residual = _residual(fit, checkup)
+    fitted = Judged(residual, checkup.torque, where, checkup.noise, checkup.best)
     if not checkup.torque:  # of methods without model checks the model's numbers are all there is
         fitted = _of_rows(fit, where)
     if not any(fitted.torque.values()):  # rows that say zero have no torque to compare with
         return checkup.verdict, checkup.joints
     joints = joint_verdicts(fitted, checkup.nominal, checkup.checks, outside)
     verdict = whole_verdict(fitted, joints, checkup.checks)
+    share = fitted.share(list(fitted.torque))
+    if not checkup.torque and share > SYSTEMATIC_RESIDUAL:
+        verdict = no_better_than(USABLE, verdict, [f'{fitted.words(share)}, {NOISE_UNKNOWN}'])
     unchecked = _unchecked(checkup.verdict)
     if not unchecked:
         return verdict, joints

@@ -123,6 +123,7 @@ class Checkup:
     torque : {joint: RMS of the measured torque}; nominal : {joint: RMS of what the description
         alone leaves}; residual : {joint: RMS on left-out data}, all [N m or N]
     noise : {joint: RMS that noise of the efforts leaves behind the filter} [N m or N]
+    best : {joint: RMS on left-out data if all were as their best quarter} [N m or N]
     """
 
     checks: tuple[Finding, ...]
@@ -133,6 +134,7 @@ class Checkup:
     nominal: Mapping[str, float] = field(default_factory=dict)
     residual: Mapping[str, float] = field(default_factory=dict)
     noise: Mapping[str, float] = field(default_factory=dict)
+    best: Mapping[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return self.text()

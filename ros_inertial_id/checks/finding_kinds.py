@@ -450,6 +450,24 @@ MODEL_KINDS: dict[str, FindingKind] = {
         'add the tool or payload to the description',
         NOTE,
     ),
+    'effort offset drifts': _cause(
+        'the efforts of {joints} drift by {size} {unit} from the beginning to the end '
+        '({share:.2g} % of the torque)',
+        'record again when drives and sensors are warm, or identify parts of it: @START:END',
+    ),
+    'effort gain drifts': _cause(
+        'the efforts of all joints change by {percent} % from the beginning to the end',
+        'record again when the drives are warm',
+    ),
+    'effort offset jumps': _cause(
+        'the efforts of {joints} jump by {size} {unit} about {start} s after the beginning '
+        '({share:.2g} % of the torque)',
+        'look for a sensor that slipped or was zeroed there; cut the recording there: @START:END',
+    ),
+    'load changes': _cause(
+        'what the last link carries changes by {size} kg about {start} s after the beginning',
+        'declare what it carries; cut the recording there: @START:END',
+    ),
     'joint slides in the description': _cause(
         'the description has {joints} as prismatic; the efforts are those of a joint that turns',
         'correct the type of the joint in the description',

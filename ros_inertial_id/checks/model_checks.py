@@ -15,6 +15,7 @@ import numpy as np
 
 from .alternatives import way_of
 from .causes import causes, CHECKS, Explanation, LOADED
+from .changes_in_time import with_changes
 from .checked import masks, without_bad
 from .contacts import contacts
 from .explains import DELAYED
@@ -60,7 +61,7 @@ class ModelChecks:
     """
     What the model checks say.
 
-    findings : all of them; rms : torque, residual, noise, nominal of a Checkup
+    findings : all of them; rms : torque, residual, noise, best, nominal of a Checkup
     data, columns : aligned, that an identification goes on with, None where there are none
     """
 
@@ -165,7 +166,7 @@ def _explained(test, choice, model, signals):
         if data is not choice.data:
             every = -(-data.samples(training=True) // CAUSE_SAMPLES)
             test = recording_under_test(data, model, every, test.wide.structure)
-    explanation = causes(test, (*CHECKS, LOADED))
+    explanation = with_changes(test, causes(test, (*CHECKS, LOADED)))
     findings = list(explanation.findings)
     if findings:
         findings += _contacts_beside(test, explanation)
@@ -329,6 +330,7 @@ def _rms(test: RecordingUnderTest, model: IdentifiedModel | None) -> Rms:
         'torque': _by_joint(test, test.torque),
         'residual': _by_joint(test, test.free_residual),
         'noise': _by_joint(test, test.noise()),
+        'best': _by_joint(test, test.best_residual),
     }
     # Under a model that is given, friction alone would be fitted to these very data.
     if model is None:

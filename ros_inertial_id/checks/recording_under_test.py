@@ -30,6 +30,7 @@ from ..lapack import solve_triangular
 
 FREE, DESCRIBED = 'left-out residual', 'left-out residual of the description'  # kinds of bodies
 EACH_ONCE = slice(-4, None)  # of errors of sets: those that leave every stretch out once
+BEST_PART = 0.25  # of the stretches: how good this robot can be
 TINY = 1e-300
 
 
@@ -188,6 +189,21 @@ class RecordingUnderTest:
         return self._of_model(self.gravity, np.union1d(self.column_indices, np.array(more, int)))
 
     @cached_property
+    def every_law(self) -> np.ndarray:
+        """Return the columns (k,) of bodies, of every law of joints that moved, and tilts."""
+        resting = resting_columns(self.wide)
+        parameters = self.model_columns.parameters
+        chosen = [k for k, p in enumerate(parameters) if p.name not in resting]
+        return np.append(chosen, self.model_columns.tilts).astype(int)
+
+    @cached_property
+    def bodies_with_every_law(self) -> LeftOut:
+        """Return the LeftOut of free bodies with ``every_law``."""
+        return self._of_model(
+            self.gravity, self.every_law[self.every_law < self.model_columns.size]
+        )
+
+    @cached_property
     def sizes(self) -> 'Sizes':
         """Return the Sizes of elements, bodies free under gravity as given."""
         return Sizes(self, self.free_bodies(self.gravity))
@@ -273,11 +289,7 @@ class RecordingUnderTest:
     @cached_property
     def effort_squares(self) -> np.ndarray:
         """Return the sums of squares (n,) of what was measured."""
-        out = []
-        for rows in self.model_columns.groups:
-            measured = rows.R[:, :, len(rows.index) + self.elements.measured]
-            out.append(float((measured**2).sum()))
-        return np.array(out)
+        return np.array([self._effort_squares_of(k).sum() for k in range(self.count)])
 
     def residual(self, errors: np.ndarray) -> np.ndarray:
         """Return the rms (n,) of left-out ``errors`` (sets, stretches, n)."""
@@ -307,6 +319,25 @@ class RecordingUnderTest:
     def described_residual(self) -> np.ndarray:
         """Return the rms (n,) that described bodies leave of stretches left out."""
         return self.residual(self.as_recorded[DESCRIBED])
+
+    @cached_property
+    def best_residual(self) -> np.ndarray:
+        """
+        Return the rms (n,) that free bodies would leave if all were as the best quarter.
+
+        That is the lower quartile of residuals relative to the torque of each stretch.
+        """
+        squares = np.nanmean(self.as_recorded[FREE][EACH_ONCE], axis=0)
+        torques = np.stack([self._effort_squares_of(k) for k in range(self.count)], axis=1)
+        beyond_floor = np.maximum(squares - RESIDUAL_FLOOR**2 * torques, 0.0)
+        shares = np.sqrt(beyond_floor / np.maximum(torques, TINY))
+        return np.quantile(shares, BEST_PART, axis=0) * self.torque
+
+    def _effort_squares_of(self, joint):
+        """Return the sums of squares (stretches,) of what was measured of a ``joint``."""
+        rows = self.model_columns.groups[joint]
+        measured = rows.R[:, :, len(rows.index) + self.elements.measured]
+        return (measured**2).sum(1)
 
     def fitted_residual(self) -> np.ndarray:
         """Return the rms (n,) that free bodies leave of all data, none left out."""

@@ -67,12 +67,14 @@ class Judged:
 
     residual, torque : {joint: RMS of the residual, of measured torque}; where : in words
     noise : {joint: RMS that noise of the efforts leaves behind the filter}, empty: not known
+    best : {joint: RMS if all data were as their best quarter}, empty: not known
     """
 
     residual: Mapping[str, float]
     torque: Mapping[str, float]
     where: str = CROSS
     noise: Mapping[str, float] = field(default_factory=dict)
+    best: Mapping[str, float] = field(default_factory=dict)
 
     def share(self, joints: Sequence[str]) -> float:
         """Return the residual of ``joints`` together, relative to their torque."""
@@ -98,9 +100,36 @@ class Judged:
         small = not least < share <= GOOD_RESIDUAL
         if small or residual < BEYOND_NOISE * noise:
             return []
-        by_noise = 100 * noise / residual
-        said = f'{self.words(share)}, of which noise of the efforts explains {by_noise:.2g} %'
-        return [f'{said}: systematic']
+        said = f'{self.words(share)}, systematic'
+        noise_share = _percent(share * noise / residual)
+        return [_joined(said, [f'noise of the efforts leaves {noise_share}', *self._best(joints)])]
+
+    def compared(self, joints: Sequence[str]) -> str:
+        """Return the residual of ``joints`` in words, and how good it could be."""
+        return _joined(self.words(self.share(joints)), self._best(joints))
+
+    def _best(self, joints):
+        """Return in words what is less than the residual of ``joints`` in the same data."""
+        out, share = [], self.share(joints)
+        torque = _together(self.torque, joints)
+        best = _together(self.best, joints) / torque
+        if 0.0 < best < share:
+            out.append(f'the best quarter of the motion leaves {_percent(best)}')
+        others = [joint for joint in self.torque if joint not in joints]
+        if others and self.share(others) < share:
+            out.append(f'the other joints leave {_percent(self.share(others))}')
+        return out
+
+
+def _joined(said, beside):
+    """Return what is ``said``, and what stands ``beside`` it."""
+    if not beside:
+        return said
+    return f'{said}: {", ".join(beside)}'
+
+
+def _percent(share):
+    return f'{100 * share:.2g} %'
 
 
 def _together(values: Mapping[str, float], joints: Sequence[str]) -> float:
@@ -191,7 +220,7 @@ def _verdict(
         return Verdict(DO_NOT_USE, _each_once(reasons))
     reasons = list(doubtful)
     if share > GOOD_RESIDUAL:
-        reasons.append(residual_reason)
+        reasons.append(fit.compared(joints))
     if reasons:
         return Verdict(USABLE, _each_once(reasons))
     return Verdict(GOOD)

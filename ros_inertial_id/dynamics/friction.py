@@ -99,6 +99,11 @@ class Law:
         return self.unit == 'kg m^2'
 
     @property
+    def constant(self) -> bool:
+        """Return whether it is the same torque at any motion."""
+        return self.signed and not (self.brakes or self.position)
+
+    @property
     def elastic(self) -> bool:
         """Return whether it grows with the position: a turn further it is another torque."""
         return self.unit.startswith('N m/rad')

@@ -9,12 +9,17 @@ Where the empty arm made the same motion, what the model leaves over of it is ta
 and whatever else the model lacks cancel, and with it the uncertainty of the arm.  Recorded loaded,
 empty, empty, loaded, a drift that is linear in time cancels as well.
 
+A base that stands otherwise than for the model tilts the weight of all links.  Where much of what
+the load adds is left over, two angles of gravity are free as well: if they surely are not zero
+and explain it, the load is the one beside them, and its errors hold theirs.
+
 The load is physically consistent (estimation/consistency.py).  Before any data it is a ball of
 its mass, as loose as a gripper, about its centre of mass.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,7 +45,7 @@ from ..estimation.r_factors import GroupFactor, one_thread, RFactors, triangle
 from ..estimation.residuals import residuals_of
 from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset, read_dataset
-from ..identification.prepare.mounting import check_robot, structural_base
+from ..identification.prepare.mounting import across_gravity, check_robot, structural_base, turned
 from ..identification.settings import prediction_options
 from ..measurement.recording import nothing_left, Recording
 from ..measurement.sampling import interpolate
@@ -49,6 +54,12 @@ from ..methods import METHODS
 SIZE = 0.3  # m: a load is sought within about this of its link's frame
 DENSITY = 300.0  # kg/m^3, of the load before any data
 PARTS = {'mass': slice(0, 1), 'center_of_mass': slice(1, 4), 'inertia': slice(4, 13)}
+ASKS_FOR_TILT = 5.0  # % of what the load adds: less is left where the arm is as it was
+NOT_EXPLAINED = 20.0  # % of what the load adds, that is left: the arm is not the model's
+TILT_PRIOR = 0.05  # [rad], as where a model is identified
+TILT_ROUNDS = 3  # from the last gravity: the torque is not quite linear in angles
+SURE_OF_TILT = 4.0  # standard errors
+TILT_EXPLAINS = 0.7  # of the residual is left at most beside a tilt that is there
 OTHER_MOTION = 0.2  # of the bare arm's torque: more differs between motions that are not one
 
 
@@ -65,6 +76,8 @@ class Payload:
         took away}; what lacks to 1 is the ball's
     relative_percent : residual relative (RMS) to the torque that the load adds [%]
     forced : {recording: why checks refuse it} of those used by force
+    tilt, tilt_error : [deg] by which gravity is off the model's in these recordings, beside which
+        all numbers are, with standard error; 0 where the residual shows none
     """
 
     link: str
@@ -78,6 +91,8 @@ class Payload:
     parameters: np.ndarray
     from_data: dict[str, float]
     relative_percent: float
+    tilt: float = 0.0
+    tilt_error: float = 0.0
     forced: dict[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -97,9 +112,23 @@ class Payload:
             f'{center} m in {self.frame}; relative residual {self.relative_percent:.1f} % of '
             f'what the load adds to the torque\nmoments of inertia {moments} kg m^2 about it, '
             f'{100.0 * self.from_data["inertia"]:.0f} % from the data, else as of a ball '
-            'of 0.3 kg/l'
+            f'of 0.3 kg/l{self._doubt()}'
         )
         return '\n'.join([*forced_lines(self.forced), text])
+
+    def _doubt(self):
+        """Return in words what says that the arm is not as it was identified, '' if nothing."""
+        if self.tilt:
+            return (
+                f'\ngravity is {self.tilt:.2g} +- {self.tilt_error:.1g} degrees off that of the '
+                'model, which these numbers allow for: level the base, or give its mounting'
+            )
+        if self.relative_percent > NOT_EXPLAINED:
+            return (
+                '\nthat much is left: the bare arm, its mounting or its friction is other than '
+                'in the model; identify it again, or weigh by difference: --empty BAG'
+            )
+        return ''
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values with their units, for JSON and YAML."""
@@ -123,6 +152,7 @@ class Payload:
             },
             'from_data': self.from_data,
             'relative_percent': self.relative_percent,
+            'tilt': {'value': self.tilt, 'standard_error': self.tilt_error, 'unit': 'deg'},
         }
 
 
@@ -177,9 +207,15 @@ def identify_payload(
             load, relative = _solved(lambda: [rows], link, np.zeros((0, 0)))
         else:
             turn, variances, _ = np.linalg.svd(model.covariance, hermitian=True)
-            load, relative = _solved(
-                lambda: _left_over(data, model, columns), link, turn * np.sqrt(variances)
-            )
+            root = turn * np.sqrt(variances)
+            load, relative = _solved(lambda: _left_over(data, model, columns), link, root)
+            if relative > ASKS_FOR_TILT:
+                tilted = _tilted(_TiltedRows(data, model, columns), link, root)
+                if tilted.explains(relative):
+                    found = _described((link, frame), placement, tilted.load, tilted.relative)
+                    return replace(
+                        found, tilt=tilted.degrees, tilt_error=tilted.error, forced=forced
+                    )
     return replace(_described((link, frame), placement, load, relative), forced=forced)
 
 
@@ -248,6 +284,94 @@ def _left_over(
                 )
             )
         yield RegressorBlock(block.t, block.segment, tuple(groups))
+
+
+@dataclass(frozen=True)
+class _TiltedRows:
+    """What a ``model`` leaves over of ``data``; columns : of its parameters, see _left_over."""
+
+    data: Dataset
+    model: IdentifiedModel
+    columns: np.ndarray
+
+    def under(self, angles: np.ndarray) -> Iterator[RegressorBlock]:
+        """Yield the blocks under gravity turned by ``angles`` (2,) [rad], two columns more."""
+        robot: Any
+        for robot, state in self.data.states(training=True):
+            gravities = _turned_gravities(robot.gravity_base, angles)
+            robots = [replace(robot, gravity_base=gravity) for gravity in gravities]
+            of_each = (
+                self.data.method.regress(state, mounted, self.model.parameters)
+                for mounted in robots
+            )
+            for block, *further in zip(*of_each):
+                yield self._block(block, further)
+
+    def _block(self, block, further):
+        """Return a ``block``; further : under gravity one radian further by each angle."""
+        predicted, *turned_further = map(self.model.predict, (block, *further))
+        groups = []
+        for g in block.groups:
+            W = np.zeros((len(g.y), len(self.model.parameters)))
+            W[:, g.columns] = g.W
+            slopes = [torques[g.name] - predicted[g.name] for torques in turned_further]
+            wide = np.column_stack([W[:, self.columns], *slopes])
+            y, y_raw = g.y - predicted[g.name], g.y_raw - predicted[g.name]
+            groups.append(RowGroup(g.name, g.unit, np.arange(wide.shape[1]), wide, y, y_raw))
+        return RegressorBlock(block.t, block.segment, tuple(groups))
+
+
+def _turned_gravities(gravity: np.ndarray, angles: np.ndarray) -> list[np.ndarray]:
+    """Return ``gravity`` (3,) turned by ``angles`` (2,) [rad], and that with each one more."""
+    size, across = np.linalg.norm(gravity), across_gravity(gravity)
+    here = size * turned(gravity / size, across, angles)
+    return [here, *(here + size * axis for axis in across.T)]
+
+
+@dataclass(frozen=True)
+class _Tilted:
+    """A ``load`` beside a tilt of gravity [deg] with its ``error``; relative : residual [%]."""
+
+    load: ConsistentEstimate
+    relative: float
+    degrees: float
+    error: float
+
+    def explains(self, relative: float) -> bool:
+        """Return whether the tilt is there, and leaves less than the ``relative`` residual [%]."""
+        sure = self.degrees > SURE_OF_TILT * self.error
+        return sure and self.relative < TILT_EXPLAINS * relative
+
+
+def _tilted(rows: _TiltedRows, link: str, root: np.ndarray) -> _Tilted:
+    """Return the load beside a tilt of gravity; root : of the arm, see ``_solved``."""
+    arm = len(root)
+    with_tilt = np.zeros((arm + 2, arm + 2))
+    with_tilt[:arm, :arm] = root
+    with_tilt[arm:, arm:] = TILT_PRIOR * np.eye(2)
+    angles = np.zeros(2)
+    for _ in range(TILT_ROUNDS):
+        system = _system(partial(rows.under, angles), link, 10 + len(with_tilt))
+        step, covariance = _last_two(system, with_tilt)
+        angles = angles + step
+    load, relative = _solved(partial(rows.under, angles), link, with_tilt)
+    size = float(np.linalg.norm(angles))
+    direction = angles / max(size, 1e-300)
+    error = float(np.sqrt(direction @ covariance @ direction))
+    return _Tilted(load, relative, float(np.degrees(size)), float(np.degrees(error)))
+
+
+def _last_two(system, root):
+    """Return the last two unknowns (2,) of a ``system``, and their covariance (2, 2)."""
+    W, b, _ = system
+    arm = len(root)
+    unit = np.append([1.0], np.repeat([SIZE, SIZE**2], [3, 6])) * HEAVIEST
+    rows = np.column_stack([W[:, :10] * unit, W[:, 10:] @ root, b])
+    prior = np.eye(arm + 10, arm + 11)
+    R = triangle(np.asfortranarray(np.vstack([rows, prior])))
+    last = R[-3:-1, -3:-1]
+    inverse = np.linalg.inv(last) * TILT_PRIOR
+    return inverse @ R[-3:-1, -1], inverse @ inverse.T
 
 
 @dataclass(frozen=True)
@@ -383,23 +507,8 @@ def _solved(
         covariance of the arm's
     EstimationError where no mass is significant.
     """
-    factors = RFactors(10 + len(root))
-    for block in rows():
-        factors.accumulate(block, np.arange(factors.size))
-    if not factors.groups:
-        raise nothing_left()
-    draft = weighted(_problem(factors.select(range(10)), link, np.zeros(10), HEAVIEST))
-    if not draft.determined[0]:
-        raise EstimationError(
-            'the motion does not show the mass of what is carried',
-            found='torques that do not depend on it',
-            do='move joints that lift it, or give another link by --link',
-        )
+    system = _system(rows, link, 10 + len(root))
     held = np.zeros(len(root))  # the arm as it was identified
-    time = residuals_of(rows(), np.append(draft.params, held)).correlation()
-    system = factors.system(
-        {name: d * np.sqrt(time[name]) for name, d in draft.standard_deviation.items()}
-    )
     problem = _problem(_apart(system, root), link, np.zeros(10), HEAVIEST)
     estimate = finish(problem, solve(problem.factors.system(), problem.base), {'load': 1.0})
     mass, error = estimate.params[0], estimate.bse[0]
@@ -412,6 +521,31 @@ def _solved(
     load = consistent(_problem(problem.factors, link, _ball(estimate), mass), estimate)
     residuals = residuals_of(rows(), np.append(load.values, held))
     return load, residuals.filtered.relative_percent or 0.0
+
+
+def _system(rows: Callable[[], Iterable[RegressorBlock]], link: str, size: int) -> Any:
+    """
+    Return the weighted system of ``rows`` about ``size`` columns, of which a load's are first.
+
+    EstimationError where the motion shows no mass.
+    """
+    factors = RFactors(size)
+    for block in rows():
+        factors.accumulate(block, np.arange(factors.size))
+    if not factors.groups:
+        raise nothing_left()
+    draft = weighted(_problem(factors.select(range(10)), link, np.zeros(10), HEAVIEST))
+    if not draft.determined[0]:
+        raise EstimationError(
+            'the motion does not show the mass of what is carried',
+            found='torques that do not depend on it',
+            do='move joints that lift it, or give another link by --link',
+        )
+    held = np.zeros(size - 10)
+    time = residuals_of(rows(), np.append(draft.params, held)).correlation()
+    return factors.system(
+        {name: d * np.sqrt(time[name]) for name, d in draft.standard_deviation.items()}
+    )
 
 
 def _ball(estimate: Estimate) -> np.ndarray:

@@ -136,3 +136,13 @@ def test_scipy_is_not_imported_on_the_way_of_a_real_arm(franka, tmp_path):
     )
     out = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
     assert out.stdout.splitlines()[-1] == '[]'
+
+
+@pytest.mark.parametrize('armature, damping', [(0.1, 1.0), (1.0, 0.0)])
+def test_rotors_and_damping_are_no_other_masses(armature, damping):
+    """Exact torques of the described bodies, a rotor in each joint: the description is right."""
+    urdf = mujoco_arm.description('arm2')
+    t, q, v, a = mujoco_arm.motion(2, 20.0, 200.0, seed=5, speed=1.0)
+    tau = mujoco_arm.torque(urdf, q, v, a) + armature * a + damping * v
+    result = check(mujoco_arm.recording(mujoco_arm.joints_of(urdf), t, q, v, tau, urdf=urdf))
+    assert (result.verdict.word, list(result.checks)) == (GOOD, [])

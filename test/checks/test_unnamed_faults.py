@@ -3,7 +3,7 @@
 import mujoco_arm
 import numpy as np
 import pytest
-from recording_faults import columns, load_torque, rebuilt
+from recording_faults import columns, rebuilt
 
 import ros_inertial_id as rid
 from ros_inertial_id.checks.finding import DO_NOT_USE, DOUBTFUL, GOOD, NOTE, USABLE
@@ -21,24 +21,6 @@ def _saturated(recording, share=0.3):
 
 def _a_little_saturated(recording):
     return _saturated(recording, 0.1)
-
-
-def _losing_strength(recording):
-    _, _, t, _, _, tau = columns(recording)
-    return rebuilt(recording, effort=tau * (1.0 - 0.08 * t / t[-1])[:, None])
-
-
-def _drifting(recording):
-    _, _, t, _, _, tau = columns(recording)
-    tau[:, 1] += np.linspace(-0.5, 0.5, len(t)) * tau[:, 1].std()
-    return rebuilt(recording, effort=tau)
-
-
-def _picked_up(recording):
-    _, _, t, _, _, tau = columns(recording)
-    names, torque = load_torque(recording, 1.0)
-    tau[:, names] += torque * (t > 10.0)[:, None]
-    return rebuilt(recording, effort=tau)
 
 
 def _leant_on(recording):
@@ -68,9 +50,6 @@ def _played(recording):
     [
         _saturated,
         _a_little_saturated,
-        _losing_strength,
-        _drifting,
-        _picked_up,
         _leant_on,
         _shaken,
         _played,

@@ -68,8 +68,8 @@ def test_a_systematic_residual_of_all_torques_is_not_good(share, noise, word):
         ()
         if word == GOOD
         else (
-            f'{100 * share:.3g} % relative residual in cross-validation, of which noise of the '
-            f'efforts explains {100 * noise / share:.2g} %: systematic',
+            f'{100 * share:.3g} % relative residual in cross-validation, systematic: noise of '
+            f'the efforts leaves {100 * noise:.2g} %',
         )
     )
 
@@ -159,7 +159,7 @@ def test_each_joint_is_judged_by_its_own_cross_validation():
     verdict = checked_statistics(statistics, checkup)['verdict']
     assert verdict['joints']['a'] == {
         'word': USABLE,
-        'reasons': ['40 % relative residual in cross-validation'],
+        'reasons': ['40 % relative residual in cross-validation: the other joints leave 3 %'],
     }
     assert verdict['joints']['b']['word'] == GOOD  # whatever the other joint has
 
@@ -200,3 +200,28 @@ def test_a_method_without_model_checks_has_verdicts_of_its_joints_and_says_what_
         'reasons': [reason],
         'joints': {},
     }
+
+
+def test_usable_says_how_good_the_data_could_be():
+    """By noise, by the best part of the motion, and by the other joints."""
+    fit = Judged({'a': 1.5, 'b': 0.2}, {'a': 10.0, 'b': 10.0}, noise={'a': 0.1, 'b': 0.1})
+    fit = replace(fit, best={'a': 0.5, 'b': 0.1})
+    assert joint_verdicts(fit, {}, [])['a'].reasons == (
+        '15 % relative residual in cross-validation, systematic: noise of the efforts leaves '
+        '1 %, the best quarter of the motion leaves 5 %, the other joints leave 2 %',
+    )
+    poor = replace(fit, residual={'a': 3.0, 'b': 0.2})
+    assert joint_verdicts(poor, {}, [])['a'].reasons == (
+        '30 % relative residual in cross-validation: the best quarter of the motion leaves 5 %, '
+        'the other joints leave 2 %',
+    )
+
+
+def test_a_model_without_a_determined_parameter_is_not_to_be_used():
+    checkup = checkup_of([], (0.0,), torque={'a': 4.0}, residual={'a': 0.02})
+    fit = {'rms': {'a': 0.02}, 'measured_rms': {'a': 4.0}, 'relative_percent': 0.5}
+    for determined, word in ((3, GOOD), (0, DO_NOT_USE)):
+        statistics = {'cross_validation': fit, 'determined': determined, 'rank': 25}
+        verdict = checked_statistics(statistics, checkup)['verdict']
+        assert verdict['word'] == word
+    assert verdict['reasons'] == ['not determined: the motion shows none of 25 base parameters']

@@ -155,6 +155,7 @@ def _of_fit(solution: Solution) -> dict[str, Any]:
         'samples': max(group.rows for group in problem.factors.groups.values()),
         'rank': len(base),
         'rank_in_data': unconstrained.rank,
+        'determined': int(solution.estimate.determined.sum()),
         'rank_gap': base.gap,
         'condition_number': min(unconstrained.condition_number, LARGEST_CONDITION),
         'standard_deviation': unconstrained.standard_deviation,

@@ -8,6 +8,7 @@ import numpy as np
 
 from .left_out import Elements, LeftOut, Prior, Weights
 from .model_columns import ModelColumns
+from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import bodies
 
 USUAL_LOAD = np.array([2.0] + [0.4] * 3 + [0.08] * 6)  # [kg, kg m, kg m^2]
@@ -27,10 +28,11 @@ def described_bodies(
     friction = [
         k for k in column_indices if k < model_columns.size and model_columns.parameters[k].law
     ]
-    T = np.eye(len(model_columns.prior.unit))[:, friction]
-    deviations = model_columns.prior.unit[friction]
+    grouped, grouped_deviations = _grouped_friction(model_columns)
+    T = np.hstack([np.eye(len(model_columns.prior.unit))[:, friction], grouped])
+    deviations = np.append(model_columns.prior.unit[friction], grouped_deviations)
     if load:
-        T = np.hstack([T, _last_link(model_columns)])
+        T = np.hstack([T, last_link(model_columns)])
         deviations = np.append(deviations, USUAL_LOAD)
     prior = Prior.of_zero(deviations)
     plain = model_columns.about(T, prior, model_columns.weights, floor)
@@ -63,7 +65,25 @@ def measured_targets(elements: Elements, groups: int) -> np.ndarray:
     return out
 
 
-def _last_link(model_columns):
+def _grouped_friction(model_columns):
+    """
+    Return columns (P, k) and deviations (k,) of friction that no motion tells from bodies.
+
+    The rotor of a joint at the base is one number with the inertia that it turns: free bodies
+    need no column of their own for it, described ones do.
+    """
+    base = model_columns.wide.structure.base
+    chosen = []
+    for k in base.dependent:
+        law = LAWS.get(base.parameters[k].law)
+        if law and not law.optional:
+            chosen.append(k)
+    out = np.zeros((len(model_columns.prior.unit), len(chosen)))
+    out[: len(base)] = base.matrix()[:, chosen]
+    return out, np.array([base.parameters[k].prior_sd for k in chosen])
+
+
+def last_link(model_columns: ModelColumns) -> np.ndarray:
     """Return the columns (P, 10) of the last link's standard parameters."""
     base = model_columns.wide.structure.base
     first = list(bodies(base.parameters).values())[-1]

@@ -186,6 +186,37 @@ class LeftOut:
             groups.append(GroupRows(group.index, wider))
         return LeftOut(self.wide, groups, self.prior, self.weights, self.elements, self.floor)
 
+    def with_course(
+        self, columns: np.ndarray, deviations: np.ndarray, course: np.ndarray
+    ) -> 'LeftOut':
+        """
+        Return the LeftOut with q unknowns more, the last: ``columns`` times a ``course``.
+
+        columns : (P, q) of the unknowns; deviations : (q,) of the new ones beforehand
+        course : (stretches,)
+        """
+        unknowns, count = columns.shape
+        groups = []
+        for group in self.groups:
+            k = len(group.index)
+            more = group.R[:, :, :k] @ columns[group.index] * course[:, None, None]
+            rows = np.concatenate([group.R[:, :, :k], more, group.R[:, :, k:]], axis=2)
+            triangles = [triangle(np.asfortranarray(stretch)) for stretch in rows]
+            index = np.append(group.index, unknowns + np.arange(count))
+            groups.append(GroupRows(index, np.array(triangles)))
+        rows = np.insert(self.prior.rows, [unknowns] * count, 0.0, axis=1)
+        of_course = np.eye(count, rows.shape[1], unknowns)
+        prior = Prior(np.append(self.prior.unit, deviations), np.vstack([rows, of_course]))
+        return LeftOut(self.wide, groups, prior, self.weights, self.elements, self.floor)
+
+    def torque_squares(self, params: np.ndarray) -> np.ndarray:
+        """Return the sums of squares (groups,) of the torque of ``params`` (P,)."""
+        out = []
+        for group in self.groups:
+            torque = group.R[:, :, : len(group.index)] @ params[group.index]
+            out.append(float((torque**2).sum()))
+        return np.array(out)
+
     @property
     def sd(self) -> np.ndarray:
         """Return the standard deviations (groups,) of rows as if all were independent."""

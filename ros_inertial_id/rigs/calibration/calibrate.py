@@ -16,6 +16,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 import yaml
 
+from .given_loads import COMMON_FACTOR, given_loads, GivenLoad, odd_loads
 from ..bodies.description import mapping, read_description, with_entries
 from ..bodies.observation import BodiesObservation
 from ..estimation.instrumental import (
@@ -55,6 +56,7 @@ class Calibration:
     imu : position [m] and rpy [rad] of the one on the platform, with errors; empty without
     residual : row group -> rms of the residual [N, N m]
     excess : largest rms of a force, in those that the noise of the markers makes
+    loads : per loaded recording what it is said to carry, and what the others show
     summaries : per recording what was understood of it
     doubts : what contradicts the markers' layout, in words
     text : the description with all of it filled in
@@ -67,6 +69,7 @@ class Calibration:
     imu: dict[str, np.ndarray]
     residual: dict[str, float]
     excess: float
+    loads: tuple[GivenLoad, ...]
     summaries: tuple[Summary, ...]
     doubts: tuple
     text: str
@@ -76,8 +79,15 @@ class Calibration:
         """Return in words what contradicts the calibration, or whether its residual is noise."""
         if self.doubts:
             return f'do not use: {"; or ".join(self.doubts)}'
+        odd = odd_loads(self.loads, self.excess, NOISE_ALONE)
+        if odd:
+            said = '; or, as likely, '.join(load.sentence() for load in odd)
+            return f'do not use: {said}: weigh it again, or leave that recording out'
         if self.excess < NOISE_ALONE:
-            return f'the residual is that of noise ({self.excess:.1f} times what markers make)'
+            return (
+                f'the residual is that of noise ({self.excess:.1f} times what markers make); '
+                f'{COMMON_FACTOR}'
+            )
         return (
             f'the residual is {self.excess:.1f} times what the noise of the markers makes: '
             'something touched the platform, an added mass was not fixed or not what was '
@@ -121,7 +131,8 @@ def calibrate_platform(
         platform_error=fit.error[:10],
         imu=imu,
         residual=fit.residual,
-        excess=fit.excess(),
+        excess=fit.excess(fit.residual),
+        loads=tuple(fit.given_loads()),
         summaries=tuple(v.observation.summary for v in vibrations),
         doubts=_layout_doubts(vibrations),
         text=with_entries(text, ('platform',), _entries(fit, imu)),
@@ -170,6 +181,10 @@ class _Vibration:
             quiet = predicted_state(state, rest, value, self.added)
             yield from calibration_blocks(quiet, rest, self.added)
 
+    def pairs(self, rest, value):
+        """Return [(block, its instruments)], see ``blocks`` and ``instruments``."""
+        return list(zip(self.blocks(rest), self.instruments(rest, value)))
+
     @property
     def motion(self) -> Any:  # a PlatformMotion
         return self.observation.motion
@@ -205,6 +220,7 @@ class _SpringFit:
         self.residual = {}
         self._parameters = calibration_parameters()
         self._inverse = np.zeros((43, 43))  # of Z'W: from scores to numbers
+        self._pairs: list[list[tuple[Any, Any]]] = []  # per recording: blocks, their instruments
 
     @property
     def error(self):
@@ -229,10 +245,9 @@ class _SpringFit:
         hundredth of that noise (Soderstrom and Stoica 1989, refined instruments).
         """
         self.rest, self.value = without_moment(self.rest, self.value)
-        pairs: list[tuple[Any, Any]] = []
         residuals = Residuals()
-        for vibration in self.vibrations:
-            pairs += zip(vibration.blocks(self.rest), vibration.instruments(self.rest, self.value))
+        self._pairs = [vibration.pairs(self.rest, self.value) for vibration in self.vibrations]
+        pairs = list(chain.from_iterable(self._pairs))
         for block, _ in pairs:
             residuals.add(block, {g.name: g.W @ self.value for g in block.groups})
         count = sum(len(block.t) for block, _ in pairs)
@@ -249,6 +264,11 @@ class _SpringFit:
     def _deviation(self):
         """Return row group -> standard deviation [N, N m] by which its rows are weighted."""
         return {name: max(x, 1e-9) for name, x in self.residual.items()}
+
+    def given_loads(self):
+        """Return the GivenLoads of the recordings."""
+        added = [vibration.added for vibration in self.vibrations]
+        return given_loads(self._pairs, added, self._deviation(), len(self.value), self.excess)
 
     def check_determined(self):
         """Raise EstimationError where a number is not known better than before any data."""
@@ -294,14 +314,18 @@ class _SpringFit:
                     out += Z.W.T @ (r[1:] - r[0]).T / deviation[Z.name] ** 2
         return out
 
-    def excess(self):
-        """Return the largest rms residual of the three forces in units of the markers' noise."""
+    def excess(self, residual):
+        """
+        Return the largest rms of the three forces in units of the markers' noise.
+
+        residual : {row group: rms [N, N m]}
+        """
         square = [
             (acceleration_noise(v.observation) * (self.value[0] + v.added[0])) ** 2
             for v in self.vibrations
         ]
         noise = np.sqrt(np.mean(square, axis=0))
-        forces = [x for name, x in self.residual.items() if name.split()[-1].startswith('f')]
+        forces = [x for name, x in residual.items() if name.split()[-1].startswith('f')]
         return float((np.array(forces) / np.maximum(noise, 1e-9)).max())
 
 

@@ -41,6 +41,8 @@ BROADER = 1.25  # a motion that is cut a little shifts the offset; noise in it d
 OFFSET_ROUNDS = 3  # Gauss-Newton steps from the best of a grid of offsets
 OFFSET_STRETCHES = 20  # of the residual, longer than it is correlated
 RESIDUAL_WITH_CAUSE = 1e-3  # over torque: of a smaller residual nobody looks for a cause
+OTHER_UNIT = 2.0  # between torques and those of the described bodies: more may be another unit
+DESCRIBED_RESIDUAL = 0.5  # of the torque: more, and the described bodies say nothing of it
 INERTIA_NEGATIVE = 6.0  # standard errors below zero of an inertia before the sign is called wrong
 
 
@@ -147,8 +149,8 @@ class Trial:
         """
         Return doubts about the mechanism of an ``observation``, as the fields of Findings.
 
-        None where nothing was found and no parameter is known: a factor of all torques is one of
-        all bodies then.
+        None where nothing was found, no parameter is known and the described bodies do not explain
+        the torques: a factor of all torques is one of all bodies then.
         RecordingError when its torques need negative inertia.
         """
         state = self._state(observation)
@@ -162,9 +164,30 @@ class Trial:
         if np.linalg.norm(residual) > RESIDUAL_WITH_CAUSE * np.linalg.norm(y):
             weights = np.repeat(1.0 / np.maximum(residual.std(axis=1), 1e-300), residual.shape[1])
             doubts = doubts_of(self._robot, state, span(W * weights[:, None]), y, weights)
-        if doubts or self._robot.has_scale:
+        if doubts or self._robot.has_scale or self._is_as_described(W, y):
             return doubts
         return None
+
+    def _is_as_described(self, W, y):
+        """
+        Return whether torques y (k N,) are about those of the described bodies.
+
+        W : (k N, p) scaled rows of the free parameters; friction and springs are free.
+        """
+        laws = np.array([bool(p.law) for p in self._free])
+        described = np.array([p.nominal for p in self._free]) / self._scales
+        torque = W[:, ~laws] @ described[~laws]
+        if laws.any():
+            explained = span(W[:, laws])
+            torque = torque - explained @ (explained.T @ torque)
+            y = y - explained @ (explained.T @ y)
+        square = float(torque @ torque)
+        if not square:
+            return False
+        factor = float(torque @ y) / square
+        residual = np.linalg.norm(y - factor * torque)
+        in_unit = 1.0 / OTHER_UNIT < factor < OTHER_UNIT
+        return in_unit and residual < DESCRIBED_RESIDUAL * np.linalg.norm(y)
 
     def _check_inertia(self, state, x, errors):
         """Raise RecordingError where parameters x (p,), errors (p, N), make inertia negative."""

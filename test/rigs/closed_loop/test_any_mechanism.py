@@ -5,6 +5,7 @@ import numpy as np
 import pinocchio_loops
 import pytest
 
+import ros_inertial_id as rid
 from ros_inertial_id.errors import RobotModelError
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.prepare.mounting import structural_base
@@ -123,3 +124,24 @@ def test_links_without_inertia_are_named_only_where_one_is_needed():
     recording = pinocchio_loops.recording(loops, urdf, t, path[0], tau, (0.0, 0.0), 0)
     with pytest.raises(RobotModelError, match='links without inertia.*found fore_link;'):
         identify([recording], options_of(bare), method='closed_loop')
+
+
+@pytest.mark.parametrize('factor, word', [(1.0, 'good'), (3.5, 'usable')])
+def test_a_mechanism_is_good_where_its_description_shows_the_unit(factor, word):
+    """Masses and gravity of the description fix it; 3.5 may be another one, or other bodies."""
+    sample, loops = SAMPLES['palletiser'], loops_of(SAMPLES['palletiser'])
+    t, *path = pinocchio_loops.motion(sample.centre, sample.size, 20.0, 125.0, 1)
+    loops.approach(path[0][0])
+    _, tau = loops.move(*path)
+    recording = pinocchio_loops.recording(
+        loops, sample.urdf, t, path[0], factor * tau, (2e-5, 0.01 * factor * tau.std()), 0
+    )
+    options = {
+        'closures': sample.closures,
+        'start': sample.start,
+        'independent': sample.independent,
+        'springs': [f'joint {name} {rest}' for name, (_, rest) in sample.springs.items()],
+    }
+    result = rid.identify(recording, method='closed_loop', **options)
+    assert result.verdict.word == word
+    assert bool(result.verdict.reasons) == (word != 'good')

@@ -1,0 +1,365 @@
+"""
+Changes in time: an offset of efforts that drifts or jumps, or a load that comes or goes.
+
+Each is unknown columns times a course over pieces of the recording in order of time.  A score test
+finds the strongest of each row of the table; it is named where it predicts pieces that are left
+out surely better than no change.  A piece is longer than residuals last, and every law that a
+joint may have is free: what a posture explains is no change in time.  It competes with the cause
+that the other checks found: see causes.py.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from .causes import Explanation, OR, others_predict_as_well, removed_percent
+from .finding import DOUBTFUL, NOTE, severity_of, WRONG
+from .finding_kinds import found
+from .recording_under_test import Change, DESCRIBED, FREE, RecordingUnderTest
+from .thresholds import (
+    ALIKE_RESIDUALS,
+    GOOD_RESIDUAL,
+    LEAST_LOAD,
+    RESIDUAL_FLOOR,
+    SURE_OF_CAUSE,
+    SYSTEMATIC_RESIDUAL,
+    UNUSABLE_RESIDUAL,
+)
+from ..dynamics.friction import LAWS
+from ..identification.choose.choice import log_ratio
+from ..identification.reduce.described import last_link, USUAL_LOAD
+from ..identification.reduce.left_out import LeftOut, Weights
+from ..identification.reduce.stretches import Numbers, SHORTEST_PIECE, STRETCHES
+from ..identification.reduce.wide_factor import wide_factor
+from ..lapack import solve_triangular
+
+MOST_SAMPLES = 1000  # that show a change: it lasts for seconds
+FEWEST_PIECES = 2  # on either side of a jump: one alone is an event
+USUAL_GAIN = 0.1  # change of a gain within a recording, prior deviation
+WORTH_TRYING = 9.0  # of the score test, three standard errors as if nothing else were lacking
+
+
+@dataclass(frozen=True)
+class Course:
+    """
+    Unknown columns of a model times a course in time.
+
+    kind : of its finding; joints : numbers of those concerned
+    columns : (P, q) of the unknowns of a LeftOut; deviations : (q,) of the q more beforehand
+    of_piece : (pieces,) what the course is in each piece of time; start : piece it begins with
+    """
+
+    kind: str
+    joints: tuple[int, ...]
+    columns: np.ndarray
+    deviations: np.ndarray
+    of_piece: np.ndarray
+    start: int = 0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """
+    A ``course`` that was tried.
+
+    size : (q,) of its columns, times the change from the first to the last piece
+    share : rms of what changes relative to the torque of the joint where it is largest
+    errors : squared (pieces, n) of pieces left out
+    """
+
+    course: Course
+    size: np.ndarray
+    share: float
+    errors: np.ndarray
+
+
+class PiecesOfTime:
+    """
+    A recording whose stretches are pieces of time in their order.
+
+    test : of them; judge : LeftOut of free bodies with every law
+    """
+
+    def __init__(self, test: RecordingUnderTest) -> None:
+        self.test = _by_time(test)
+        self.judge = self._reweighed(self.test.bodies_with_every_law, self.test.plain)
+
+    @cached_property
+    def recorded(self) -> np.ndarray:
+        """Return squared errors (pieces, n) of every piece as recorded."""
+        return self.errors(self.judge, self.test.plain)
+
+    def errors(self, judge: LeftOut, change: Change) -> np.ndarray:
+        """Return squared errors (pieces, n) of every piece, predicted by the others."""
+        targets = self.test.targets([change], FREE)
+        each = [np.array([piece]) for piece in range(judge.count)]
+        errors = judge.targets_left_out(targets, each)[0]
+        return np.nanmean(errors, axis=0) / change.scale**2
+
+    def errors_beside(self, change: Change) -> np.ndarray:
+        """Return squared errors (pieces, n) of data with another ``change``."""
+        bodies = self.test.bodies_with_every_law
+        if not np.array_equal(change.gravity, self.test.gravity):
+            bodies = self.test.free_bodies(change.gravity)
+        return self.errors(self._reweighed(bodies, change), change)
+
+    def gap(self, errors: np.ndarray, others: np.ndarray) -> tuple[float, float]:
+        """Return the mean log ratio of ``errors`` (pieces, n) to ``others``, and its error."""
+        moved = self.test.moved
+        return log_ratio(errors[:, moved].T, others[:, moved].T)
+
+    def residual(self, errors: np.ndarray) -> np.ndarray:
+        """Return the rms (n,) of squared ``errors`` (pieces, n) [N m, N]."""
+        return np.sqrt(errors.sum(0) / self.test.row_counts)
+
+    def solution(self, judge: LeftOut, change: Change) -> np.ndarray:
+        """Return the solution (P,) of a ``judge`` by the whole recording with a ``change``."""
+        targets = self.test.targets([change], FREE)
+        return judge.solved_targets(judge.stacked(range(judge.count), targets))[:, 0]
+
+    def _reweighed(self, judge, change):
+        """Return a ``judge`` whose rows count by the residuals that it leaves of a ``change``."""
+        targets = self.test.targets([change], FREE)
+        solution = self.solution(judge, change)[:, None]
+        squares = judge.errors(solution, np.arange(judge.count), targets)[:, :, 0].sum(0)
+        correlation = np.array([judge.correlation_rows[name] for name in judge.names])
+        sd = np.sqrt(squares / np.maximum(judge.rows.sum(0), 1.0) * correlation)
+        return judge.with_weights(Weights(sd, judge.correlation_rows))
+
+    def tried(self, course: Course) -> Trial:
+        """Return the Trial of a ``course``."""
+        recorded = self.test.plain
+        judge = self.judge.with_course(course.columns, course.deviations, course.of_piece)
+        judge = self._reweighed(judge, recorded)
+        solution = self.solution(judge, recorded)
+        size = solution[-len(course.deviations) :]
+        unknowns = np.zeros(len(solution))
+        unknowns[-len(size) :] = size
+        change = judge.torque_squares(unknowns)
+        share = np.sqrt(change / self.test.effort_squares)
+        errors = self.errors(judge, recorded)
+        span = course.of_piece[-1] - course.of_piece[0]
+        return Trial(course, size * span, float(share[self.test.moved].max()), errors)
+
+
+def _by_time(test: RecordingUnderTest) -> RecordingUnderTest:
+    """Return a ``test`` whose stretches are pieces of time."""
+    samples = test.data.samples(training=True)
+    every = -(-samples // MOST_SAMPLES)
+    number = np.arange(samples) * STRETCHES // samples
+    pieces = Numbers(number.astype(np.int8), 1)
+    alike = replace(test.wide, numbers=(pieces,))
+    wide = wide_factor(test.data, test.wide.structure, every, alike)
+    return RecordingUnderTest(test.data, wide, test.nominal)
+
+
+# Courses: of each row of the table the one that the residual shows most
+
+
+def drifts(pieces: PiecesOfTime) -> Iterator[Course]:
+    """Yield an offset of the efforts of each joint that drifts."""
+    for joint, columns, deviations in _offsets(pieces):
+        yield Course('effort offset drifts', (joint,), columns, deviations, _drift(pieces))
+
+
+def gains(pieces: PiecesOfTime) -> Iterator[Course]:
+    """Yield a gain of all efforts that drifts, as that of drives that grow warm."""
+    torque = pieces.solution(pieces.judge, pieces.test.plain)[:, None]
+    joints = tuple(np.flatnonzero(pieces.test.moved).tolist())
+    yield Course('effort gain drifts', joints, torque, np.array([USUAL_GAIN]), _drift(pieces))
+
+
+def jumps(pieces: PiecesOfTime) -> Iterator[Course]:
+    """Yield an offset of the efforts of each joint that jumps, with each piece of time."""
+    for joint, columns, deviations in _offsets(pieces):
+        for start, course in _steps(pieces):
+            yield Course('effort offset jumps', (joint,), columns, deviations, course, start)
+
+
+def loads(pieces: PiecesOfTime) -> Iterator[Course]:
+    """Yield a load at the last link that comes or goes with each piece of time."""
+    test = pieces.test
+    columns = last_link(test.model_columns)[test.every_law]
+    joints = tuple(np.flatnonzero(test.moved).tolist())
+    for start, course in _steps(pieces):
+        yield Course('load changes', joints, columns, USUAL_LOAD, course, start)
+
+
+def _offsets(pieces):
+    """Yield joint, columns (P, 1) and deviation (1,) of the offset of every joint that moved."""
+    test = pieces.test
+    for place, k in enumerate(test.every_law):
+        if k >= test.model_columns.size:  # a tilt
+            continue
+        parameter = test.model_columns.parameters[k]
+        if parameter.owner in test.names and parameter.law and LAWS[parameter.law].constant:
+            columns = np.zeros((len(test.every_law), 1))
+            columns[place] = 1.0
+            yield test.names.index(parameter.owner), columns, np.array([parameter.prior_sd])
+
+
+def _drift(pieces):
+    """Return the course (pieces,) of what grows by one from the beginning to the end."""
+    return np.linspace(-0.5, 0.5, pieces.judge.count)
+
+
+def _steps(pieces):
+    """Yield the piece with which a step begins, and its course (pieces,)."""
+    count = pieces.judge.count
+    for start in range(FEWEST_PIECES, count - FEWEST_PIECES + 1):
+        yield start, np.where(np.arange(count) < start, -0.5, 0.5)
+
+
+CHANGES = (drifts, gains, jumps, loads)
+
+
+def _strongest(pieces: PiecesOfTime, courses: Callable) -> Course | None:
+    """Return the one of ``courses`` that the residual shows most, None where it shows none."""
+    best, most = None, WORTH_TRYING
+    score = _Scores(pieces)
+    for course in courses(pieces):
+        evidence = score(course)
+        if evidence > most:
+            best, most = course, evidence
+    return best
+
+
+class _Scores:
+    """The score test of courses: by how much a misfit falls, to first order."""
+
+    def __init__(self, pieces: PiecesOfTime) -> None:
+        judge = pieces.judge
+        unknowns = len(judge.prior.unit)
+        self._judge = judge
+        self._R = judge.whole[:unknowns, :unknowns]
+        self._solution = pieces.solution(judge, pieces.test.plain)
+
+    def __call__(self, course: Course) -> float:
+        """Return the evidence of a ``course``, chi squared as if residuals were noise."""
+        judge = self._judge
+        unit = judge.prior.unit
+        count = len(course.deviations)
+        with_fit, score = np.zeros((len(unit), count)), np.zeros(count)
+        information = np.eye(count)
+        for rows, sd in zip(judge.groups, judge.sd):
+            k = len(rows.index)
+            columns = rows.R[:, :, :k] @ (course.columns[rows.index] * course.deviations)
+            if not columns.any():
+                continue
+            columns *= course.of_piece[:, None, None] / sd
+            residual = rows.R[:, :, k] - rows.R[:, :, :k] @ self._solution[rows.index]
+            fitted = rows.R[:, :, :k] * (unit[rows.index] / sd)
+            score += np.einsum('srq,sr->q', columns, residual / sd)
+            with_fit[rows.index] += np.einsum('srk,srq->kq', fitted, columns)
+            information += np.einsum('srp,srq->pq', columns, columns)
+        explained = solve_triangular(self._R, with_fit, trans=True, check_finite=False)
+        information -= explained.T @ explained
+        return float(score @ np.linalg.solve(information, score))
+
+
+def with_changes(test: RecordingUnderTest, explanation: Explanation) -> Explanation:
+    """
+    Return the Explanation by a change in time, where there is one beside an ``explanation``.
+
+    What explains the data better is named, and what explains them alike with it.
+    """
+    if not test.moved.any() or test.data.seconds() < STRETCHES * SHORTEST_PIECE:
+        return explanation
+    if any(finding.tests == DESCRIBED for finding in _causes(explanation)):
+        return explanation  # free bodies, which judge courses, absorb such a cause
+    pieces = PiecesOfTime(test)
+    sure = []
+    for courses in CHANGES:
+        course = _strongest(pieces, courses)
+        if course is None:
+            continue
+        trial = pieces.tried(course)
+        gap, error = pieces.gap(trial.errors, pieces.recorded)
+        if gap < -SURE_OF_CAUSE * error and _is_of_size(trial) and _explains(pieces, trial):
+            sure.append(trial)
+    if not sure:
+        return explanation
+    return _named(test, pieces, sure, explanation)
+
+
+def _is_of_size(trial):
+    """Return whether what changes is more than what no model explains."""
+    if trial.course.kind == 'load changes' and abs(trial.size[0]) < LEAST_LOAD:
+        return False
+    return trial.share > 2.0 * RESIDUAL_FLOOR
+
+
+def _explains(pieces, trial):
+    """Return whether little is left beside a ``trial``: of another robot it explains a part."""
+    test = pieces.test
+    torque = np.linalg.norm(test.torque[test.moved])
+    residual = np.linalg.norm(pieces.residual(trial.errors)[test.moved])
+    described = np.linalg.norm(test.described_residual[test.moved])
+    if described > UNUSABLE_RESIDUAL * torque:
+        residual = np.sqrt(residual * described)
+    return residual < GOOD_RESIDUAL * torque
+
+
+def _named(test, pieces, sure, explanation):
+    """Return the Explanation by the best of ``sure`` Trials, or by another as good."""
+    best = min(sure, key=lambda trial: pieces.gap(trial.errors, pieces.recorded)[0])
+    alike = [trial for trial in sure if _is_alike(pieces, trial.errors, best.errors)]
+    alike.sort(key=lambda trial: len(trial.course.deviations))
+    in_time = [_finding(test, pieces, trial) for trial in alike]
+    residual = pieces.residual(best.errors)
+    notes = [f for f in explanation.findings if f.severity == NOTE]
+    causes_found = _causes(explanation)
+    if not causes_found:
+        return Explanation((_together(in_time), *notes), test.plain, residual, test.torque)
+    gap, error = pieces.gap(best.errors, pieces.errors_beside(explanation.change))
+    if gap > SURE_OF_CAUSE * error:
+        return explanation
+    if gap < -SURE_OF_CAUSE * error:
+        return Explanation((_together(in_time), *notes), test.plain, residual, test.torque)
+    together = _together([*causes_found, *in_time])
+    return replace(explanation, findings=(together, *notes))
+
+
+def _causes(explanation):
+    """Return the findings of an ``explanation`` that are no notes."""
+    return [finding for finding in explanation.findings if finding.severity != NOTE]
+
+
+def _together(findings):
+    """Return the first of ``findings``, which says those of the others, too."""
+    says = dict.fromkeys(finding.says for finding in findings)
+    return replace(findings[0], says=OR.join(says))
+
+
+def _is_alike(pieces, errors, others):
+    gap, error = pieces.gap(errors, others)
+    return gap <= np.hypot(error, 2.0 * np.log(ALIKE_RESIDUALS))
+
+
+def _finding(test, pieces, trial):
+    """Return the Finding of a ``trial``."""
+    course = trial.course
+    gap, _ = pieces.gap(trial.errors, pieces.recorded)
+    joints = [test.names[joint] for joint in course.joints]
+    unit = 'N m'
+    if test.data.robot.prismatic[course.joints[0]]:
+        unit = 'N'
+    severity = severity_of(trial.share, SYSTEMATIC_RESIDUAL, within=DOUBTFUL, beyond=WRONG)
+    amount = removed_percent(gap)
+    size = f'{trial.size[0]:+.2g}'
+    start = course.start * test.data.seconds() / pieces.judge.count
+    finding = found(
+        course.kind,
+        joints,
+        amount,
+        severity=severity,
+        size=size,
+        percent=f'{100.0 * trial.size[0]:+.2g}',
+        unit=unit,
+        share=100.0 * trial.share,
+        start=f'{start:.3g}',
+    )
+    beside, without = (pieces.residual(e) for e in (pieces.recorded, trial.errors))
+    return replace(finding, alone=others_predict_as_well(test, course.joints, beside, without))

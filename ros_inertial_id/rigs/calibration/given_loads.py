@@ -1,0 +1,177 @@
+"""
+Given loads: whether the other recordings show the load that one of them is said to carry.
+
+A load that is given wrong by a share is one unknown more, a column that is the load's wrench in
+that recording alone; everything else stays free, so that the other recordings say what it should
+be.  A factor that all loads share moves platform and springs alike: no vibration shows it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..estimation.instrumental import (
+    moments_of,
+    score_covariance,
+    tapered_autocovariances,
+    weighted,
+)
+from ...dynamics.regressor import RegressorBlock
+from ...estimation.residuals import Residuals
+
+SURE = 4.0  # standard errors
+LEAST_SHARE = 0.01  # of a load: less is what scales and the linearity of springs do
+COMMON_FACTOR = (
+    'masses that are all given wrong by one factor would leave the same residual and make '
+    'stiffness and platform wrong by it: check the scale that weighed them'
+)
+
+
+@dataclass(frozen=True)
+class GivenLoad:
+    """
+    A load as given, and as the other recordings show it.
+
+    number : of the recording, from 1; mass : as given [kg]
+    share : by which it is more than given, relative to it; error : standard error of that
+    explains : whether no other load is surely wrong once this one is corrected
+    excess : residual then, see Calibration
+    """
+
+    number: int
+    mass: float
+    share: float
+    error: float
+    explains: bool
+    excess: float
+
+    @property
+    def is_wrong(self) -> bool:
+        """Return whether the other recordings surely show another load."""
+        return _is_sure(self.share, self.error)
+
+    def sentence(self) -> str:
+        """Return in words what was given, and what the others show."""
+        shown, error = self.mass * (1.0 + self.share), self.mass * self.error
+        return (
+            f'recording {self.number} is said to carry {self.mass:.4g} kg, the others show '
+            f'{shown:.4g} +- {error:.2g} kg'
+        )
+
+
+def given_loads(
+    pairs: Sequence[list[Any]],
+    added: Sequence[np.ndarray],
+    deviation: dict[str, float],
+    count: int,
+    excess_of: Callable[[Mapping[str, float]], float],
+) -> list[GivenLoad]:
+    """
+    Return the GivenLoads of recordings that carry one.
+
+    pairs : per recording [(RegressorBlock, its instruments)]; added : (10,) of each as given
+    deviation : of the rows of each group; count : of the unknowns beside loads
+    excess_of : {group: rms of its residual} -> excess of a Calibration
+    """
+    loaded = [number for number, load in enumerate(added) if np.any(load)]
+    system = _LoadSystem(pairs, loaded, deviation, count)
+    out = []
+    for place, number in enumerate(loaded):
+        share, error = system.share(place)
+        others = [system.share(k, beside=place) for k in range(len(loaded)) if k != place]
+        explains = not any(_is_sure(*beside) for beside in others)
+        excess = excess_of(system.rms([place]))
+        out.append(GivenLoad(number + 1, float(added[number][0]), share, error, explains, excess))
+    return out
+
+
+def odd_loads(loads: Sequence[GivenLoad], excess: float, noise: float) -> list[GivenLoad]:
+    """
+    Return those of ``loads`` of which each alone explains what is wrong.
+
+    excess : of the Calibration; noise : excess below which a residual is noise: where it is, and
+        none explains it alone, all wrong ones
+    """
+    wrong = [load for load in loads if load.is_wrong]
+    odd = [load for load in wrong if load.explains and load.excess < noise]
+    if odd or excess > noise:
+        return odd
+    return wrong
+
+
+def _is_sure(share, error):
+    return abs(share) > max(SURE * error, LEAST_SHARE)
+
+
+class _LoadSystem:
+    """
+    Instrumental variables with the share of each load as one unknown more.
+
+    Arguments : see ``given_loads``; loaded : numbers of the recordings with a load
+    """
+
+    def __init__(self, pairs, loaded, deviation, count):
+        wider = []
+        for number, of_recording in enumerate(pairs):
+            place = None
+            if number in loaded:
+                place = count + loaded.index(number)
+            for block, instruments in of_recording:
+                wider.append((_with_load(block, place), _with_load(instruments, place)))
+        self._count = count
+        places = np.arange(count + len(loaded))
+        self._ZW, self._Zy = weighted(moments_of(wider, places), deviation)
+        self._pairs = wider
+        # Shares of all loads but one: what they are wrong by is no noise.
+        gamma = tapered_autocovariances(self.residuals(range(1, len(loaded))))
+        self._scores = score_covariance(wider, gamma, deviation, places)
+
+    def residuals(self, loads):
+        """Return the Residuals once the shares of some ``loads`` are corrected."""
+        chosen = np.append(np.arange(self._count), self._count + np.array(loads, dtype=int))
+        value = np.zeros(len(self._Zy))
+        value[chosen] = self._inverse(chosen) @ self._Zy[chosen]
+        residuals = Residuals()
+        for block, _ in self._pairs:
+            residuals.add(block, {g.name: g.W @ value[g.columns] for g in block.groups})
+        return residuals
+
+    def rms(self, loads):
+        """Return {group: rms of the residual} once the shares of some ``loads`` are corrected."""
+        count = sum(len(block.t) for block, _ in self._pairs)
+        squares = self.residuals(loads).filtered.residual
+        return {name: float(np.sqrt(x / count)) for name, x in squares.items()}
+
+    def share(self, place, beside=None):
+        """Return the share of a load and its error, ``beside`` that of another or none."""
+        loads = [place]
+        if beside is not None:
+            loads = [beside, place]
+        chosen = np.append(np.arange(self._count), self._count + np.array(loads))
+        row = self._inverse(chosen)[-1]
+        variance = row @ self._scores[np.ix_(chosen, chosen)] @ row
+        if not variance > 0.0:  # nothing else says what it should be
+            return 0.0, np.inf
+        return float(row @ self._Zy[chosen]), float(np.sqrt(variance))
+
+    def _inverse(self, chosen):
+        """Return the inverse (k, k) of the ``chosen`` columns, NaN where it is singular."""
+        ZW = self._ZW[np.ix_(chosen, chosen)]
+        size = np.maximum(np.sqrt(np.abs(np.diag(ZW))), 1e-300)
+        try:
+            return np.linalg.inv(ZW / size / size[:, None]) / size / size[:, None]
+        except np.linalg.LinAlgError:
+            return np.full(ZW.shape, np.nan)
+
+
+def _with_load(block: RegressorBlock, place: int | None) -> RegressorBlock:
+    """Return a ``block`` with the wrench of its load in column ``place``, None: it has none."""
+    if place is None:
+        return block
+    groups = []
+    for group in block.groups:
+        columns = np.append(group.columns, place)
+        groups.append(replace(group, columns=columns, W=np.column_stack([group.W, -group.y])))
+    return RegressorBlock(block.t, block.segment, tuple(groups))
