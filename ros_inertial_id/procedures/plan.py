@@ -28,7 +28,7 @@ from ..identification.settings import prediction_options
 from ..methods import METHODS, methods_of
 from ..methods.capabilities import JointTorques
 
-FORMAT = 10  # of what is cached: counts up when rows, preparation or files change their meaning
+FORMAT = 11  # of what is cached: counts up when rows, preparation or files change their meaning
 
 
 @dataclass(frozen=True)
