@@ -380,6 +380,9 @@ CHOICE = Keys(
         'left_out_error': NUMBER_OR_NONE,
         'worse_percent': NUMBER_OR_NONE,
         'worse_error_percent': NUMBER_OR_NONE,
+        'law': TEXT,
+        'joints': Items(TEXT),
+        'own_percent': NUMBER,
     },
 )
 NUISANCE = Keys(

@@ -16,7 +16,11 @@ def verdict(model: IdentifiedModel, listed: int = 10) -> list[str]:
 
 def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
     """Return {heading: sentences} of the verdict on a ``model``, see ``verdict``."""
-    from . import parameter_facts, prediction_facts  # and all their tuples: when something is said
+    from . import (
+        choice_facts,
+        parameter_facts,
+        prediction_facts,
+    )  # and all their tuples: when something is said
     from .recording_words import recording_sentences
     from .sentences import said
 
@@ -37,5 +41,6 @@ def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
         'What would help': said(
             parameter_facts.motion_facts(model, evaluated),
             parameter_facts.mounting_facts(model, listed),
+            *choice_facts.confounded_facts(model, listed),
         ),
     }

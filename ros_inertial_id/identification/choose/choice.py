@@ -9,7 +9,9 @@ simplest is taken that predicts as well as the best within one standard error of
 over stretches (Breiman, Friedman, Olshen and Stone 1984, Sec. 3.4.3).  The difference is that of
 the logarithms of squared errors: every stretch counts alike, whether much or little of it is
 explained.  A joint has a constant of its own where that predicts its own torque better by
-OWN_CONSTANT_ERRORS standard errors.  What the options say is not chosen.
+OWN_CONSTANT_ERRORS standard errors.  A tilt of gravity has to lower the error by TILT_EARNS
+besides.  What the options say is not chosen, and no column that the motion cannot tell from those
+of every model: see confounded.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from .confounded import Confounded, confounded
 from ..prepare.dataset import Dataset
-from ..reduce.model_columns import ModelColumns, resting_columns
+from ..reduce.model_columns import ModelColumns, resting_columns, TILT_PRIOR
 from ..reduce.structure import alike_constants, chosen_constants, usual_constants
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import bodies, Parameter
@@ -29,8 +32,12 @@ from ...estimation.residuals import FEWEST_BLOCKS
 
 GRAVITY = 'gravity'  # stands among the laws for the two angles of its direction
 GRAVITY_WORDS = {False: 'gravity as given', True: 'gravity as the torques show it'}  # if tilted
+LAW_LEFT_OUT = 'law that the motion cannot tell from others'
 LARGEST_TILT = 0.35  # [rad] beyond it the description is likelier wrong than the mounting
 SMALLEST_TILT = 0.002  # [rad] a tenth of a degree: the same mounting
+# Of the error of stretches left out, by which a tilt of TILT_PRIOR lowers it, a larger one by more
+# in proportion: so much it moves the torque of other motions, and what a model lacks leans on it.
+TILT_EARNS = 0.05
 OWN_CONSTANT_ERRORS = 3.0  # by 2, one of fifteen wins by chance at every third joint
 ROUNDING_GAP = 1e-12  # of logarithms: candidates that differ by less are alike
 
@@ -88,6 +95,7 @@ class Choice:
 
     columns : of the laws that take part; joint_by_joint : whether constants are each joint's own
     model_columns : of the wide factor, with weights; best : Candidate among candidates
+    confounded : columns that the motion does not tell from those of every model
     """
 
     columns: tuple[Parameter, ...]
@@ -95,6 +103,7 @@ class Choice:
     model_columns: ModelColumns
     best: Candidate
     candidates: Sequence[Candidate]
+    confounded: Sequence[Confounded] = ()
 
     @property
     def tilted(self) -> bool:
@@ -168,6 +177,7 @@ def choose(data: Dataset, model_columns: ModelColumns) -> Choice:
         model_columns,
         best,
         list(trials.tried.values()),
+        trials.confounded,
     )
 
 
@@ -175,8 +185,9 @@ def _best(trials: '_Trials') -> Candidate:
     """
     Return the simplest Candidate that predicts as well as the best: constants, then laws.
 
-    A tilt of gravity counts as one more law, so that it has to predict better by a standard error;
-    it is taken only between SMALLEST_TILT and LARGEST_TILT, and where no mounting is given.
+    A tilt of gravity counts as one more law, so that it has to predict better by a standard error,
+    and by TILT_EARNS; it is taken only between SMALLEST_TILT and LARGEST_TILT, and where no
+    mounting is given.
     """
     constants_number = _chosen_constants_number(trials)
     best = _chosen_laws(trials, constants_number)
@@ -206,6 +217,19 @@ def _chosen_laws(trials: '_Trials', constants_number: int) -> Candidate:
     tilts = dict.fromkeys([(), trials.asked_tilt_extras])
     models = [(constants_number, (*further, *tilt)) for further, tilt in product(laws, tilts)]
     candidates = trials.candidates(models)
+    best = _of_fewest_extras(candidates)
+    if not best.tilted:
+        return best
+    untilted = trials.candidate(constants_number, best.laws)
+    gain, _ = log_ratio(untilted.errors, best.errors)
+    asked = TILT_EARNS * best.tilt / TILT_PRIOR
+    if gain < 2.0 * asked:  # of logarithms of squares
+        return _of_fewest_extras([c for c in candidates if not c.tilted])
+    return best
+
+
+def _of_fewest_extras(candidates: Sequence[Candidate]) -> Candidate:
+    """Return the candidate with the fewest extras that predicts as well as the best."""
     complexity = np.array([len(candidate.extras) for candidate in candidates])
     return candidates[_simplest(candidates, complexity)]
 
@@ -217,13 +241,14 @@ class _Trials:
     constants : sets of them that are tried; usual_constants_number : of the one tried first
     laws : that take part only where they predict better
     joint_by_joint : whether there is one set alone, each joint with its own constants
+    not_shown : names of what takes part in no model: of joints that rest, and ``confounded``
     tilt_extras : (GRAVITY,) where the torques can show a tilt; asked_tilt_extras : where it may be
         used, too
     """
 
     def __init__(self, data: Dataset, model_columns: ModelColumns) -> None:
         self.model_columns, self.parameters = model_columns, model_columns.parameters
-        self.resting = resting_columns(model_columns.wide)
+        self.not_shown = resting_columns(model_columns.wide)
         structure = model_columns.wide.structure
         self.joint_by_joint = not _chooses_laws(data)
         self.optional: set[str] = set()
@@ -233,14 +258,25 @@ class _Trials:
         else:
             self.constants = [*alike_constants(structure)]
             self.optional = {name for name, law in LAWS.items() if law.optional}
-        moving = {p.law for p in self.parameters if p.name not in self.resting}
-        self.laws = tuple(sorted(self.optional & moving))
         self.usual_constants_number = usual_constants(self.constants)
+        self.confounded = self._confounded()
+        self.not_shown |= {column.name for column in self.confounded}
+        shown = {p.law for p in self.parameters if p.name not in self.not_shown}
+        self.laws = tuple(sorted(self.optional & shown))
         self.tilt_extras = _tilt_extras(data, model_columns)
         self.asked_tilt_extras = self.tilt_extras
         if data.options.mounting:
             self.asked_tilt_extras = ()
         self.tried: dict[tuple[int, tuple[str, ...]], Candidate] = {}
+
+    def _confounded(self):
+        """Return the Confounded columns of laws that not every model has."""
+        common = self.column_indices(self.constants[self.usual_constants_number], ())
+        optional = [p.law in self.optional and self._is_shown(p) for p in self.parameters]
+        return confounded(self.model_columns, common, np.flatnonzero(optional))
+
+    def _is_shown(self, parameter):
+        return parameter.name not in self.not_shown
 
     def add_constants(self, constants: Mapping[str, Parameter]) -> int:
         """Add ``constants`` to those that can be tried; return their number."""
@@ -250,7 +286,7 @@ class _Trials:
     def takes_part(self, parameter: Parameter, extras: Sequence[str]) -> bool:
         """Return whether a column is one of a model with these ``extras``."""
         absent_laws = self.optional.difference(extras)
-        return parameter.name not in self.resting and parameter.law not in absent_laws
+        return self._is_shown(parameter) and parameter.law not in absent_laws
 
     def column_indices(
         self, constants: Mapping[str, Parameter], extras: Sequence[str]
@@ -354,14 +390,39 @@ def predicts_consistently(data: Dataset) -> bool:
 
 
 def choice_entries(choice: Choice) -> list[dict[str, Any]]:
-    """Return entries of ``statistics['choices']``: the chosen one, the next best, the plainest."""
+    """
+    Return entries of ``statistics['choices']``: the chosen model, the next best, the plainest.
+
+    And the laws that the motion cannot tell from those of every model.
+    """
     best = choice.best
     others = list(choice.candidates)
     others.remove(best)
     others.sort(key=lambda candidate: log_ratio(candidate.errors, best.errors)[0])
     plain = [candidate for candidate in others if not candidate.extras]
     shown = dict.fromkeys([best, *others[:1], *plain[-1:]])
-    return [_entry(choice, candidate) for candidate in shown]
+    entries = [_entry(choice, candidate) for candidate in shown]
+    return [*entries, *_confounded_entries(choice.confounded)]
+
+
+def _confounded_entries(confounded_columns: Sequence[Confounded]) -> list[dict[str, Any]]:
+    """Return one entry of each law that is left out of models of some joints."""
+    by_law: dict[str, list[Confounded]] = {}
+    for column in confounded_columns:
+        by_law.setdefault(column.law, []).append(column)
+    entries = []
+    for law, columns in by_law.items():
+        joints = [column.joint for column in columns]
+        entry = {
+            'what': LAW_LEFT_OUT,
+            'candidate': f'{law} of {", ".join(joints)}',
+            'chosen': False,
+            'law': law,
+            'joints': joints,
+            'own_percent': 100.0 * max(column.share for column in columns),
+        }
+        entries.append(entry)
+    return entries
 
 
 def _entry(choice: Choice, candidate: Candidate) -> dict[str, Any]:
