@@ -62,6 +62,11 @@ class ConsistentEstimate:
     loss_percent: float
     steps: int
 
+    def described_share(self) -> np.ndarray:
+        """Return the share (b,), 0 to 1, of the information on each of params without the data."""
+        variances, before = np.diag(self.cov_params), np.diag(self.prior)
+        return variances / np.maximum(before, np.maximum(variances, 1e-300))
+
 
 @dataclass(frozen=True)
 class Known:

@@ -115,6 +115,32 @@ def test_bodies_without_extent_are_mended():
     np.testing.assert_allclose(parameters_of(solid(point))[0], point[0], atol=1e-5)
 
 
+def test_what_moves_with_the_description_is_no_determined_number():
+    urdf = mujoco_arm.description('franka')
+    names, rng = mujoco_arm.joints_of(urdf), np.random.default_rng(0)
+    t, q, v, a = mujoco_arm.motion(len(names), 20.0, 100.0, speed=0.5)  # too slow for inertias
+    tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, 3), q, v, a) + 0.4 * v + 0.3 * np.sign(v)
+    recording = mujoco_arm.measured(rng, names, t, q, v, tau, noise=0.1)
+    options = options_class('serial_arm')(friction=('viscous', 'coulomb'))
+    models = [
+        identify([recording], options, urdf=text).model
+        for text in (urdf, mujoco_arm.true_urdf(urdf, 5, 0.05))
+    ]
+    values = [dict(zip((p.name for p in m.parameters), m.values)) for m in models]
+    followed = {True: [], False: []}
+    for first, second in zip(models[0].base, models[1].base):
+        if any(name not in values[0] for name in first['grouping']):
+            continue
+        estimates = [sum(c * x[k] for k, c in first['grouping'].items()) for x in values]
+        described = second['nominal'] - first['nominal']
+        if abs(described) > 1e-9:
+            share = abs(estimates[1] - estimates[0]) / abs(described)
+            followed[first['determined']].append(share)
+    # Of a number that is the description's the estimate follows its changes.
+    assert np.median(followed[False]) > 0.5
+    assert max(followed[True]) < 1.0
+
+
 def _objective(problem, free, x):
     """Return the objective by its definition, up to a constant."""
     A, b, _ = problem.factors.system(free.standard_deviation)

@@ -44,6 +44,8 @@ def confounded(
     """
     parameters, rows = model_columns.parameters, model_columns.whole
     of_position = [k for k in asked if LAWS[parameters[k].law].position]
+    if not of_position:
+        return ()
     constant, rates = _constants_and_rates(model_columns, common)
     columns = rows[:, of_position]
     changing = np.linalg.norm(_outside(rows[:, constant], columns), axis=0)
@@ -66,8 +68,8 @@ def _constants_and_rates(model_columns, common):
             if parameter.unit not in WEIGHING_UNITS:
                 rates.append(column)
             continue
-        law = LAWS[parameter.law]
-        if law.brakes or law.inertial:
+        law = LAWS.get(parameter.law)
+        if law and (law.brakes or law.inertial):
             rates.append(column)
         else:
             constant.append(column)

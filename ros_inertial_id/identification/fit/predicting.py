@@ -23,6 +23,9 @@ from ...estimation.r_factors import one_thread, RFactors
 from ...estimation.residuals import robust_errors
 from ...methods.capabilities import EstimateOfRows, JointMotion, KnownMass
 
+# Of the information about a parameter that is not the data's: with more it is the description's.
+LARGEST_DESCRIBED_SHARE = 0.5
+
 
 @dataclass(frozen=True)
 class EstimatedParameters:
@@ -165,6 +168,8 @@ def consistent_links(data: Dataset, problem: Problem, rows: EstimateOfRows) -> C
     )
     if rows.under_prior is not None:
         estimate = rows.under_prior(problem, estimate, constrained.prior)
+    shown = constrained.described_share() <= LARGEST_DESCRIBED_SHARE
+    estimate = replace(estimate, determined=estimate.determined & shown)
     entry = {
         'loss_percent': constrained.loss_percent,
         'smallest_pseudo_inertia_eigenvalue': constrained.smallest_eigenvalue,
