@@ -399,7 +399,8 @@ VERDICT = Keys(
     {'word': TEXT, 'reasons': Items(TEXT)}, optional={'joints': each(Keys({'word': TEXT}))}
 )
 CONSISTENT = Keys(
-    {'loss_percent': NUMBER_OR_NONE}, optional={'links': each(Items(NUMBER, LIST_OF_10))}
+    {'loss_percent': NUMBER_OR_NONE},
+    optional={'links': each(Items(NUMBER, LIST_OF_10)), 'weight_of_description': POSITIVE},
 )
 STATISTICS = Keys(
     {

@@ -10,7 +10,7 @@ from ros_inertial_id.dynamics.friction import passive_rows
 from ros_inertial_id.dynamics.inertial_parameters import bodies, parameters_of, pseudo_inertia
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import EstimationError
-from ros_inertial_id.estimation.consistency import consistent, Known, solid
+from ros_inertial_id.estimation.consistency import consistent, Known, solid, weighed
 from ros_inertial_id.estimation.estimators import ridge, weighted
 from ros_inertial_id.identification.identify import identify, validation
 from ros_inertial_id.identification.settings import options_class
@@ -139,6 +139,18 @@ def test_what_moves_with_the_description_is_no_determined_number():
     # Of a number that is the description's the estimate follows its changes.
     assert np.median(followed[False]) > 0.5
     assert max(followed[True]) < 1.0
+
+
+@pytest.mark.parametrize('change, least, greatest', [(0.02, 3.0, 10.0), (0.9, 0.1, 1.0)])
+def test_a_description_counts_as_much_as_the_recording_says_it_is_worth(change, least, greatest):
+    urdf = mujoco_arm.description('franka')
+    true = mujoco_arm.true_urdf(urdf, 3, change)
+    problem = problem_of(urdf, true)
+    tried = weighed(problem, weighted(problem), Known(), (0.1, 0.3, 1.0, 3.0, 10.0))
+    best = max(tried, key=lambda bodies: bodies.log_evidence)
+    assert least <= best.weight <= greatest
+    usual = next(bodies for bodies in tried if bodies.weight == 1.0)
+    np.testing.assert_allclose(usual.params, consistent(problem, weighted(problem)).params)
 
 
 def _objective(problem, free, x):
