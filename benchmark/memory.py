@@ -3,9 +3,9 @@ Memory: recorder, online identification and torque prediction through an hour at
 
     python benchmark/memory.py [--seconds 3600] [NODE ...]
 
-The hour is simulated: the bytes of a Franka-like arm's joint states are handed to each node's own
-callbacks, stamped a millisecond apart, as fast as they are taken; from the fourth second on, among
-them, one a second, the malformed forms of test/nodes/test_malformed.py (more than 20 kinds).
+The hour is simulated: the bytes of a Franka-like arm's joint states are what each node's reader
+has received, stamped a millisecond apart, as fast as they are read; from the fourth second on,
+among them, one a second, the malformed forms of test/nodes/test_malformed.py (more than 20 kinds).
 Printed as a table: how many good messages were not recorded, fitted or predicted (but for what a
 filter needs to begin), resident memory [MB] ten times, its growth from the third to the last, and
 what the node says at the end.  An hour takes a quarter of an hour for each node.  Ends with
@@ -24,7 +24,8 @@ import time
 
 from moving_arm import messages, PERIOD, simulated, URDF, write_model
 
-RATE, BATCH = 1000, 20  # [Hz]; messages between two looks of the prediction
+TOPIC = '/joint_states'
+RATE, BATCH = 1000, 20  # [Hz]; messages between two readings
 TIMES, GROWTH = 10, 0.05
 CLEAN = 3  # [s] without malformed messages
 NODES = ('recorder', 'identification', 'torque_prediction')
@@ -36,7 +37,7 @@ def resident():
 
 
 def made(kind, folder, recording):
-    """Return (node, what looks for publishers, what to call after every batch, every second)."""
+    """Return (node, what looks for publishers, what to call for every batch, every second)."""
     from rclpy.parameter import Parameter
 
     from ros_inertial_id.nodes.identification import Identification
@@ -48,7 +49,7 @@ def made(kind, folder, recording):
         return (
             node,
             node._look_for_publishers,
-            lambda: None,
+            node._read,
             lambda: (node._flush(), node._health()),
         )
     if kind == 'identification':
@@ -63,8 +64,8 @@ def made(kind, folder, recording):
         return (
             node,
             lambda: online._streams.look(online._topics),
-            lambda: None,
-            lambda: (online._go_on(), node._health()),
+            lambda: online._streams.hand_to(online._take),
+            lambda: (estimate(online), node._health()),
         )
     node = TorquePrediction(
         parameter_overrides=[Parameter('model_file', value=str(write_model(folder, recording)))]
@@ -72,9 +73,27 @@ def made(kind, folder, recording):
     return node, node._look_for_publishers, node._predict, node._report
 
 
-def receiver(node):
-    """Return what a node does with a message of the joint states, None before it listens."""
-    return next((s.callback for s in node._subscriptions if s.topic_name == '/joint_states'), None)
+def estimate(online):
+    """Let the online identification estimate once, as if it was heard, and wait for its thread."""
+    online._due = 0.0
+    online._go_on()
+    if online._thread is not None:
+        online._thread.join()
+    online._look()
+
+
+def deliver(messages):
+    """Let the readers of nodes find ``messages``, (bytes, about), which are gone then."""
+    from ros_inertial_id.nodes import subscriptions
+
+    def taken(reader):
+        if reader.topic_name != TOPIC:
+            return []
+        waiting = list(messages)
+        messages.clear()
+        return waiting
+
+    subscriptions.taken = taken
 
 
 def run(kind, seconds):
@@ -83,28 +102,32 @@ def run(kind, seconds):
     from sensor_msgs.msg import JointState
     from test_malformed import serialised
 
+    from ros_inertial_id.nodes.running import allocate_in_one_arena
+
+    allocate_in_one_arena()
     recording, _ = simulated(float(RATE), 2 * PERIOD, 1)
     good, malformed = messages(recording, RATE), serialised(JointState)
     rclpy.init()
     source = rclpy.create_node('source')
-    source.create_publisher(JointState, 'joint_states', 10)
+    source.create_publisher(JointState, TOPIC, 10)
     with tempfile.TemporaryDirectory() as name:
         node, look, batch, second = made(kind, Path(name), recording)
-        while receiver(node) is None:
+        while TOPIC not in [each.topic_name for each in node._subscriptions]:
             look()
             time.sleep(0.05)
         if kind == 'recorder':
             node._start()
-        take, sizes, k, began = receiver(node), [], 0, time.time()
+        received, sizes, k, began = [], [], 0, time.time()
+        deliver(received)
         for now in range(seconds):
             for i in range(RATE):
                 data = good[k % len(good)]
                 stamp = struct.pack('<iI', *divmod(10**18 + k * 10**6, 10**9))
-                take(data[:4] + stamp + data[12:], about(k))
+                received.append((data[:4] + stamp + data[12:], about(k)))
                 k += 1
                 if i == 500 and now >= CLEAN:
-                    take(malformed[now % len(malformed)], about(k))
-                if i % BATCH == 0:
+                    received.append((malformed[now % len(malformed)], about(k)))
+                if i % BATCH == BATCH - 1:  # none waits while the second is looked at
                     batch()
             second()
             if now + 1 == CLEAN:  # what the filter needs before its first prediction

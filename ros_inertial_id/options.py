@@ -20,7 +20,6 @@ import difflib
 from functools import lru_cache
 from html import unescape
 import math
-from pathlib import Path
 import re
 import sys
 import types
@@ -29,12 +28,14 @@ from typing import Any, get_args, get_origin, get_type_hints
 import numpy as np
 import yaml
 
-from .errors import ConfigError, file_errors
+from .errors import ConfigError
+from .given_files import given_text
 
 # Blocks of a configuration file that hold no method's options.
 DESIGN, DRIVER = 'design', 'driver'
 LARGEST_FLOAT = sys.float_info.max  # a whole number of 400 digits is no float
 DEEPEST, MOST_COPIED = 100, 100_000  # levels of a YAML; letters that its aliases stand for
+MOST_ENTRIES = 100_000  # of a YAML, keys and values: ten times those of a large model
 TAG = 'ros_inertial_id'  # of the element of a robot description that holds such blocks
 TOPIC = re.compile(r'(?=.{1,200}$)(~?/)?[a-z_]\w*(/[a-z_]\w*)*', re.A | re.I)  # as rmw allows
 EXPONENTIAL = re.compile(r'[-+]?\d+(\.\d*)?[eE][-+]?\d{1,3}')
@@ -282,9 +283,8 @@ def _is_block(item: tuple[Any, Any]) -> bool:
 
 def read_yaml(path: str) -> Any:
     """Return what the YAML file ``path`` holds; ConfigError where it cannot be read or is none."""
-    with file_errors(f'configuration {path}'):
-        text = Path(path).read_text(encoding='utf-8')
-    return yaml_content(text, f'configuration {path}')
+    what = f'configuration {path}'
+    return yaml_content(given_text(path, what), what)
 
 
 class _Loader(getattr(yaml, 'CSafeLoader', yaml.SafeLoader)):  # type: ignore[misc]
@@ -303,16 +303,20 @@ class _Loader(getattr(yaml, 'CSafeLoader', yaml.SafeLoader)):  # type: ignore[mi
 def yaml_content(text: str, what: str) -> Any:
     """Return what a YAML ``text`` holds; ConfigError calls it ``what``."""
     try:
-        _check_size(text)
+        _check_size(text, what)
         return yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError) as error:  # ValueError: a date that is none
         raise ConfigError(f'{what} is not YAML', found=' '.join(str(error).split())) from None
 
 
-def _check_size(text: str) -> None:
+def _check_size(text: str, what: str) -> None:
     """Raise YAMLError where a ``text`` is nested too deeply, or much longer than it looks."""
     size = _WrittenOut()
-    for event in yaml.parse(text, Loader=_Loader):
+    for number, event in enumerate(yaml.parse(text, Loader=_Loader)):
+        if number > MOST_ENTRIES:
+            raise ConfigError(
+                f'{what} is too long', expected=f'at most {MOST_ENTRIES} keys and values'
+            )
         size.add(event)
         if len(size.open) > DEEPEST or size.copied > MOST_COPIED:
             raise yaml.YAMLError(f'nesting or aliases beyond all need, {event.start_mark}')

@@ -34,7 +34,7 @@ def config_file(name: str) -> str:
     name : a path of a YAML file, or what one that comes with the package is called; '' stays so
     ConfigError names those that come with the package.
     """
-    if not name or Path(name).suffix in ('.yaml', '.yml') or Path(name).is_file():
+    if not name or Path(name).suffix in ('.yaml', '.yml') or Path(name).exists():
         return name
     return str(shared_file('config', f'{name}.yaml'))
 

@@ -10,6 +10,7 @@ os.environ['COLUMNS'] = '118'  # as where no terminal says otherwise: workers sa
 import mujoco_arm  # noqa: E402
 import pytest  # noqa: E402
 
+PATIENCE = 30.0  # [s] for a worker that crashed to be gone
 # Files that take long, those that wait for nodes and those that compute in turn: the ones leave
 # the cores to the others.
 LONGEST = (
@@ -54,6 +55,14 @@ LONGEST = (
 def pytest_configure(config):
     """Let xdist give files out in our order; its own puts those with few tests last."""
     config.option.loadscopereorder = False
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    """Say how a worker ended that crashed: of a killed one nothing else is heard."""
+    if error:
+        status = node.gateway._io.popen.wait(PATIENCE)
+        print(f'{node.gateway.id} ended with status {status}', file=sys.stderr, flush=True)
 
 
 def pytest_collection_modifyitems(items):

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from .recordings import description_text, recording_of, Recordings, several, Source
 from .table import LinkRow, Table, table
+from ..checks.admission import usable_by
 from ..checks.finding import NOT_CHECKED, Verdict, verdict_of
 from ..dynamics.friction import JOINT_TERMS
 from ..dynamics.inertial_parameters import bodies
@@ -41,7 +42,7 @@ from ..identification.model.outcome import described_model
 from ..identification.prepare.mounting import check_robot
 from ..identification.settings import robot_of_model
 from ..methods import METHODS
-from ..report.knowledge import evaluate, fits, posterior
+from ..report.knowledge import evaluate, fits, lead_columns, posterior
 from ..report.links import links_of, QUANTITIES
 from ..report.uses import Uses, uses_of
 
@@ -139,6 +140,32 @@ class Model:
         rows = [_chosen(entry, COLUMNS) for entry in self.identified.base]
         return table('base parameter', rows)
 
+    @property
+    def bse(self) -> np.ndarray:
+        """Return the standard errors (b,) of the base parameters, by what recordings show."""
+        return _numbers_of(self.identified.base, 'standard_error')
+
+    @property
+    def combined(self) -> np.ndarray:
+        """
+        Return the combined standard errors (b,): with what no recording shows, see ``budget``.
+
+        Of models of older files they are ``bse``.
+        """
+        combined = _numbers_of(self.identified.base, 'combined_error')
+        return np.where(np.isnan(combined), self.bse, combined)
+
+    @property
+    def budget(self) -> dict[str, np.ndarray]:
+        """
+        Return {source: its contribution (b,) to ``combined``}; their squares add up.
+
+        The sources: statistics, laws, delay, gains, scale, encoder zeros, tilt.
+        """
+        by_parameter = [entry.get('budget', {}) for entry in self.identified.base]
+        sources = dict.fromkeys(source for budget in by_parameter for source in budget)
+        return {source: _numbers_of(by_parameter, source) for source in sources}
+
     @cached_property
     def friction_parameters(self) -> Table:
         """Return the base parameters of joints: friction, rotor inertia, springs, offsets."""
@@ -177,7 +204,8 @@ class Model:
         Return the (b, b) covariance of the base parameters as they predict torque together.
 
         ``regressor @ covariance @ regressor.T`` is that of the torques.  What is not known of the
-        laws' constants and of gravity is in the standard errors of ``base_parameters`` only.
+        laws' constants and of gravity is in the standard errors of ``base_parameters`` only, what
+        no recording shows (gains, tilt, zeros) in ``combined`` only.
         """
         return self.identified.covariance.copy()
 
@@ -187,10 +215,7 @@ class Model:
 
         ``regressor @ base_parameters.value`` is ``torque`` where all parameters are determined.
         """
-        place = {p.name: k for k, p in enumerate(self.identified.parameters)}
-        # The first of a sum stands in no other one, with coefficient 1 (Gautier 1991).
-        leads = [place[next(iter(entry['grouping']))] for entry in self.identified.base]
-        return self._dynamics.regressor(q, v, a)[..., leads]
+        return self._dynamics.regressor(q, v, a)[..., lead_columns(self.identified)]
 
     def torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
         """
@@ -249,12 +274,23 @@ class Model:
             return predict_motion(self.identified, self._robot, (t, q, v, a))
         return predict(self.identified, recording_of(motion, self.identified.robot['urdf']))
 
-    def validate(self, recordings: Recordings) -> dict[str, Any]:
-        """Return the {filtered, raw} residuals on other ``recordings``, see ``identify``."""
-        return validation(self.identified, several(recordings, self.identified.robot['urdf']))[0]
+    def validate(self, recordings: Recordings, *, force: bool = False) -> dict[str, Any]:
+        """
+        Return the {filtered, raw} residuals on other ``recordings``, see ``identify``.
+
+        force : also on what checks refuse, else RecordingError
+        """
+        others = several(recordings, self.identified.robot['urdf'])
+        return validation(self.identified, usable_by(self.identified, others, force).recordings)[0]
 
     def payload(
-        self, recordings: Recordings, *, empty: Recordings = None, link: str = '', frame: str = ''
+        self,
+        recordings: Recordings,
+        *,
+        empty: Recordings = None,
+        link: str = '',
+        frame: str = '',
+        force: bool = False,
     ) -> 'Payload':
         """
         Return the Payload that the identified arm carries in other recordings.
@@ -262,13 +298,16 @@ class Model:
         recordings : with the load; link : that carries it, the last one by default
         empty : of the same motion without it, best before and after: friction cancels
         frame : link of the URDF in whose frame centre and inertia are given, ``link`` by default
+        force : also from what checks refuse, which the Payload says
         """
         from ..procedures.payload import identify_payload
 
         loaded, bare = (
             several(each, self.identified.robot['urdf']) for each in (recordings, empty)
         )
-        return identify_payload(self.identified, loaded, empty=bare, link=link, frame=frame)
+        return identify_payload(
+            self.identified, loaded, empty=bare, link=link, frame=frame, force=force
+        )
 
     def to_urdf(self, path: str | Path) -> list[str]:
         """
@@ -365,6 +404,11 @@ def _percent(rms: float, measured: float | None) -> float | None:
     if not measured:
         return None
     return 100.0 * rms / measured
+
+
+def _numbers_of(entries: Sequence[Mapping[str, Any]], key: str) -> np.ndarray:
+    """Return what ``entries`` hold under a ``key``, NaN where they hold nothing."""
+    return np.array([entry.get(key) for entry in entries], dtype=float)  # None becomes NaN
 
 
 def _chosen(entry: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

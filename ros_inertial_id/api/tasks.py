@@ -1,12 +1,14 @@
 """What is done beside identifying: weigh a payload, compare models, design a motion."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TYPE_CHECKING
 
 from .identify import Result
 from .model import load_model, Model
 from .recordings import description_text, Recordings, several
+from ..checks.admission import usable_by
 from ..dynamics.robot_model import gravity_from_mounting, robot_from_options
 from ..errors import ConfigError
 from ..identification.identify import validation
@@ -26,16 +28,20 @@ def payload(
     empty: Recordings = None,
     link: str = '',
     frame: str = '',
+    force: bool = False,
 ) -> Payload:
     """Return the Payload that the arm of a ``model`` carries, see ``Model.payload``."""
-    return model_in(model).payload(recordings, empty=empty, link=link, frame=frame)
+    return model_in(model).payload(recordings, empty=empty, link=link, frame=frame, force=force)
 
 
-def compare(models: Sequence[AnyModel], recording: Recordings = None) -> Comparison:
+def compare(
+    models: Sequence[AnyModel], recording: Recordings = None, *, force: bool = False
+) -> Comparison:
     """
     Return the Comparison of two or more models of one robot, with significant differences.
 
     recording : on which all of them predict, see ``identify``; None: parameters alone
+    force : also on one that checks refuse, which the Comparison says; else RecordingError
     ConfigError for fewer models, RobotModelError where they are of different kinematics.
     """
     if len(models) < 2:
@@ -45,12 +51,12 @@ def compare(models: Sequence[AnyModel], recording: Recordings = None) -> Compari
     for number, model in enumerate(models, 1):
         path = isinstance(model, (str, Path))
         names.append(str(model) if path else f'model {number}')
-    predicted = several(recording, identified[0].robot['urdf'])
+    predicted = usable_by(identified[0], several(recording, identified[0].robot['urdf']), force)
     fits = {}
-    if predicted:
+    if predicted.recordings:
         for name, each in zip(names, identified):
-            fits[name] = validation(each, predicted)[0]['filtered']
-    return compare_models(names, identified, fits)
+            fits[name] = validation(each, predicted.recordings)[0]['filtered']
+    return replace(compare_models(names, identified, fits), forced=predicted.forced)
 
 
 def design(

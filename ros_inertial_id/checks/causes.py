@@ -48,6 +48,7 @@ from .thresholds import (
     UNRELATED_RESIDUAL,
     UNUSABLE_RESIDUAL,
 )
+from ..measurement.joints.effort_source import DESCRIBED_SCALE
 
 CONFIRMED = 3  # causes at most, by four consistent solutions each
 EXPLAINED_BY_DESCRIPTION = 0.1  # of what it left before: the change makes the description right
@@ -378,9 +379,10 @@ def _gains_advice(test, factors, unknown):
     """
     options = test.data.options
     weigh = 'inertial-id drive-gains finds it from a weighed load'
+    calibration = f'calibration: [{DESCRIBED_SCALE:g}]'
     if test.data.first.effort_source.is_commanded:
         stiffness = np.array(options.stiffness) / factors
-        return f'give stiffness: [{_listed(stiffness)}]; {weigh}'
+        return f'give stiffness: [{_listed(stiffness)}], {calibration}; {weigh}'
     if options.drive_gain:
         return f'the drive_gain: that is given is another: correct it; {weigh}'
     give = 'publish torques, or give effort_kind: current and'
@@ -390,9 +392,9 @@ def _gains_advice(test, factors, unknown):
     if unknown:
         middle = f' (for {", ".join(unknown)} the middle one)'
     return (
-        f'{give} drive_gain: [{_listed(1.0 / factors)}]{middle}, as accurate as the masses in the '
-        'description, which a model with these gains cannot check; torque over gain predicts the '
-        f'current in any case; {weigh}'
+        f'{give} drive_gain: [{_listed(1.0 / factors)}]{middle}, {calibration}, as accurate as '
+        'the masses in the description, which a model with these gains cannot check; torque over '
+        f'gain predicts the current in any case; {weigh}'
     )
 
 

@@ -20,6 +20,7 @@ from ..dynamics.robot_model import load_robot_model
 from ..errors import InertialIdError
 from ..measurement.bags.messages import COMMANDS
 from ..measurement.joints.channels import JOINT_STATE
+from ..measurement.joints.message_order import in_order
 from ..measurement.recording import Channel, Recording
 
 CHANNEL_PIECE = 200_000  # messages of a channel that are looked at together
@@ -45,10 +46,48 @@ def channel_checks(recording: Recording) -> list[Finding]:
         if channel.type in COMMANDS:  # which may stand still and jump
             continue
         findings: list[Finding] = []
+        if channel.type == JOINT_STATE:
+            findings += order_findings(channel, recording.origin_ns())
+            channel = in_order(channel).channel
         for piece in _pieces(channel):
             findings += _findings(piece, limits, recording.origin_ns())
         out += merged(findings)
     return out
+
+
+def order_findings(channel: Channel, origin: int) -> list[Finding]:
+    """
+    Return a Finding on messages that are put in order, or left out as the clock went back.
+
+    channel : of joint states, as recorded; origin : zero of time [ns]
+    """
+    ordered = in_order(channel)
+    messages = len(channel)
+    if ordered.sorted:
+        return [
+            found(
+                'messages out of order',
+                channel.names,
+                ordered.sorted,
+                sorted=ordered.sorted,
+                messages=messages,
+                milliseconds=1e3 * ordered.late,
+            )
+        ]
+    if ordered.left_out:
+        start, end = (ordered.channel.stamp_ns[[0, -1]] - origin) * 1e-9
+        return [
+            found(
+                'clock set back',
+                channel.names,
+                ordered.left_out,
+                seconds=ordered.back,
+                percent=100.0 * len(ordered.channel) / messages,
+                start=start,
+                end=end,
+            )
+        ]
+    return []
 
 
 def _pieces(channel: Channel) -> Iterator[Channel]:

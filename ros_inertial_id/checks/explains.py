@@ -57,6 +57,7 @@ EXPLAINS: dict[str, Explained] = {
         ('velocity', 'position spikes', 'wrong rate'), but=NOT_FINITE, by_a_note=True
     ),
     'position in degrees': Explained(('velocity in another unit', 'wrong rate')),
+    'position in counts': Explained(('wrong rate', 'velocity quantised', 'position quantised')),
     'velocity or position negated': Explained(
         (*CAUSE_NAMES, *FOREIGN_NAMES, 'joints exchanged'), QUALITIES, inherits=True
     ),

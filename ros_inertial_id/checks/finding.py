@@ -200,3 +200,8 @@ def verdict_entry(whole: Verdict, joints: Mapping[str, Verdict]) -> dict[str, An
     """
     of_joints = {joint: verdict.to_dict() for joint, verdict in joints.items()}
     return {**whole.to_dict(), 'joints': of_joints}
+
+
+def forced_lines(forced: Mapping[str, str]) -> list[str]:
+    """Return what stands beside numbers that were computed by force: {name: why refused}."""
+    return [f'By force, though {name} is refused: {reason}' for name, reason in forced.items()]

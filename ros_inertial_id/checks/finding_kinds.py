@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .finding import DOUBTFUL, Finding, MASKED, NATS, NOTE, REMOVED, Window, WRONG
+from ..measurement.signals import EPISODES
 
 SAMPLES = 'samples'  # unit
 
@@ -36,24 +37,52 @@ class FindingKind:
 
 
 QUANTITIES = 'position', 'velocity', 'effort'
+PUBLISH_RADIANS = (
+    'publish radians; of a log give the unit when you import it: '
+    '--columns "q_*_deg=NAME_* v_*_deg_s=NAME_*"'
+)
+CORRECT_EITHER = (
+    'correct the one that is wrong, to rad and rad/s; if it is the velocities, velocity: auto '
+    'differentiates positions'
+)
 
 # Of joints: values.
 SIGNAL_KINDS: dict[str, FindingKind] = {
     'position in degrees': FindingKind(
-        says='the positions of {joints} are in degrees',
-        do='publish radians',
+        says='the positions of {joints} are in degrees: up to {largest:.3g}, beyond their limits',
+        do=PUBLISH_RADIANS,
+        tests='positions against the limits of the description',
+        unit=SAMPLES,
+        severity=WRONG,
+    ),
+    'position in degrees or percent': FindingKind(
+        name='position in degrees',
+        says='the positions of {joints} are in degrees, or in percent of their range: up to '
+        '{largest:.3g}, beyond their limits',
+        do='look which they are: percent taken for degrees makes a wrong model that looks right. '
+        'Percent, as LeRobot records without use_degrees, is recorded again; degrees: '
+        f'{PUBLISH_RADIANS}',
+        tests='positions against the limits of the description',
+        unit=SAMPLES,
+        severity=WRONG,
+    ),
+    'position in counts': FindingKind(
+        says='the positions of {joints} are whole numbers up to {largest:.4g}, far beyond their '
+        'limits: counts of an encoder',
+        do='publish radians, from the counts in a turn and at zero',
         tests='positions against the limits of the description',
         unit=SAMPLES,
         severity=WRONG,
     ),
     'position not unwrapped': FindingKind(
-        says='the position of {joints} jumps by whole turns',
-        do='unwrap the position of this joint, which has limits',
+        says='the position of {joints} jumps by whole turns, and leaves its limits where these '
+        'are put together again',
+        do='correct the limits in the description or the zero of the encoder',
         tests='jumps of 2 pi',
         unit=SAMPLES,
         severity=WRONG,
     ),
-    'position not unwrapped without limits': FindingKind(
+    'position not unwrapped within limits': FindingKind(
         name='position not unwrapped',
         says='the position of {joints} jumps by whole turns',
         do='nothing to do: turns are put together again',
@@ -85,7 +114,7 @@ SIGNAL_KINDS: dict[str, FindingKind] = {
     ),
     'velocity in another unit': FindingKind(
         says='the velocities of {joints} are {factor:.3g} times what the positions say',
-        do='publish velocities in rad/s; velocity: auto differentiates positions',
+        do=CORRECT_EITHER,
         tests='velocity against differentiated position',
         unit=SAMPLES,
         severity=DOUBTFUL,
@@ -94,7 +123,7 @@ SIGNAL_KINDS: dict[str, FindingKind] = {
         name='velocity in another unit',
         says='the velocities of {joints} are {factor:.3g} times what the positions say: '
         '{unit_of_velocity}',
-        do='publish velocities in rad/s; velocity: auto differentiates positions',
+        do=CORRECT_EITHER,
         tests='velocity against differentiated position',
         unit=SAMPLES,
         severity=DOUBTFUL,
@@ -108,8 +137,9 @@ SIGNAL_KINDS: dict[str, FindingKind] = {
     ),
     'wrong rate or stamps': FindingKind(
         says='the positions change {factor:.3g} times as fast as the velocities of all joints '
-        'say: the stamps are wrong',
-        do='correct the rate or the stamps',
+        'say: the stamps are wrong, or the velocities are in another unit',
+        do='correct the rate or the stamps, or the velocities; of a log leave these out: '
+        '--columns "-=NAME_*"',
         tests='velocity against differentiated position',
         unit=SAMPLES,
         severity=WRONG,
@@ -118,6 +148,14 @@ SIGNAL_KINDS: dict[str, FindingKind] = {
 
 # Of joints and sensors: stamps.
 SIGNAL_KINDS |= {
+    'stamps begin anew': FindingKind(
+        name='stamps run backwards',
+        says='the stamps begin anew {steps_back} times in {messages} messages',
+        do=f'these are {EPISODES}{{cut}}',
+        tests='stamps',
+        unit=SAMPLES,
+        severity=WRONG,
+    ),
     'stamps run backwards': FindingKind(
         says='the stamps run backwards {steps_back} times in {messages} messages',
         do='look for two publishers or two clocks on the topic, or a network that exchanges '
@@ -125,6 +163,22 @@ SIGNAL_KINDS |= {
         tests='stamps',
         unit=SAMPLES,
         severity=WRONG,
+    ),
+    'messages out of order': FindingKind(
+        says='{sorted} of {messages} messages do not come in the order of their stamps, by up to '
+        '{milliseconds:.0f} ms; they are sorted, which makes the motion a steady one',
+        do='look at the recorder and the network',
+        tests='way of the joints in either order',
+        unit=SAMPLES,
+        severity=NOTE,
+    ),
+    'clock set back': FindingKind(
+        says='the clock was set back by up to {seconds:.3g} s; only {percent:.0f} % of the '
+        'messages are used, the longest part that runs forwards, from {start:.3f} to {end:.3f} s',
+        do='cut the recording with BAG@START:END to use another part',
+        tests='stamps',
+        unit=SAMPLES,
+        severity=NOTE,
     ),
     'stamps jump': FindingKind(
         says='the stamps jump by {seconds:.2g} s after {messages} messages',
@@ -209,6 +263,14 @@ _QUANTITY_KINDS = {
         unit=SAMPLES,
         severity=MASKED,
     ),
+    '{quantity} in none': FindingKind(
+        name='{quantity} not finite',
+        says='{broken} of {messages} messages carry no {quantity} of {joints}',
+        do='look whether another node publishes on the topic; these messages are left out',
+        tests='messages that lack what others carry',
+        unit=SAMPLES,
+        severity=MASKED,
+    ),
     '{quantity} not finite too often': FindingKind(
         name='{quantity} not finite',
         says='the {quantity} of {joints} is not finite in {broken} of {messages} messages',
@@ -276,6 +338,14 @@ for _quantity in QUANTITIES:
             do=_kind.do.replace('{quantity}', _quantity),
         )
 
+SIGNAL_KINDS['no checksums'] = FindingKind(
+    says='single wild values may be damage to the bag: {storage} has no checksums that would '
+    'show it',
+    do='read another copy of the bag; "ros2 bag record -s mcap" writes checksums',
+    tests='spikes in a bag without checksums',
+    unit='bags',
+    severity=NOTE,
+)
 SIGNAL_KINDS['effort jumps at an end'] = replace(
     SIGNAL_KINDS['effort jumps at an end'],
     do='look for broken messages or cables, unless friction sets in there',
@@ -355,7 +425,7 @@ MODEL_KINDS: dict[str, FindingKind] = {
     ),
     'all positions in degrees': FindingKind(
         'positions and velocities of all joints are in degrees',
-        'publish radians',
+        PUBLISH_RADIANS,
         LEFT_OUT,
         REMOVED,
         WRONG,
@@ -387,6 +457,15 @@ MODEL_KINDS: dict[str, FindingKind] = {
     'joints exchanged': _cause(
         'the joints are exchanged: what is called {columns}',
         'name them in the order of the columns: --joints {order}',
+    ),
+    'branches alike': FindingKind(
+        'the log names no joints, and the torques cannot tell these branches from each other: '
+        '{branches}',
+        'look which of them the first columns move, and name the joints in the order of the '
+        'columns: --joints',
+        LEFT_OUT,
+        'pairs',
+        NOTE,
     ),
     'contact': FindingKind(
         'the efforts of {joints} are far from what the motion explains: contact, a push or a '

@@ -36,7 +36,7 @@ def turning(test: RecordingUnderTest, model: IdentifiedModel | None, every: int)
             continue
         turned = test.data.method.build(urdf, test.data.options, robot.gravity_base)
         data = replace(test.data, robots=(turned,))
-        gap = _surely_better(test, recording_under_test(data, model, every))
+        gap = surely_better(test, recording_under_test(data, model, every))
         if gap < 0.0:
             gaps[joint] = gap
     if not gaps:
@@ -55,7 +55,7 @@ def _with_turning(urdf, joint):
     return ElementTree.tostring(tree, encoding='unicode')
 
 
-def _surely_better(test, other):
+def surely_better(test: RecordingUnderTest, other: RecordingUnderTest) -> float:
     """Return the mean log ratio of errors where ``other`` is surely better, else 0."""
     kinds = [FREE]
     if test.described:

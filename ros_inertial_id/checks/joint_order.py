@@ -5,6 +5,9 @@ Efforts alone in another order are a cause like others, by algebra; where joints
 whole, rows are other ones.  Few of them are written anew, for every pair of joints that could be
 exchanged, for other orders that people use, and again from the best order on; the best alone is
 judged by stretches that are left out.
+
+Branches that are alike, two legs or arms, explain much of each other's torques: their order is
+asked of good recordings, too.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,8 +21,8 @@ from .alternatives import exchanged_pair
 from .causes import removed_percent
 from .finding import Finding
 from .finding_kinds import found
-from .joint_kind import gap_of_free_bodies
-from .recording_under_test import RecordingUnderTest
+from .joint_kind import gap_of_free_bodies, surely_better
+from .recording_under_test import FREE, RecordingUnderTest
 from .thresholds import (
     BEYOND_NOISE,
     SURE_OF_CAUSE,
@@ -27,11 +30,15 @@ from .thresholds import (
     SYSTEMATIC_RESIDUAL,
     UNUSABLE_RESIDUAL,
 )
+from ..dynamics.branches import alike_branches, Branch
+from ..dynamics.robot_model import RobotModel
 from ..estimation.r_factors import triangle
 from ..identification.reduce.wide_factor import wide_factor
+from ..measurement.bags.log_joint_names import ORDERED
 
 ROWS = 3000  # that show which order is best
 BETTER = 0.9  # of the residual of an order, below which its neighbours are asked as well
+LEAST_GAP = 0.02  # of log squares, 1 % of the residual: branches that are alike in all leave none
 HALVED = 0.5  # of the residual and of what described bodies leave, that is left at most
 
 Order = tuple[int, ...]
@@ -53,13 +60,81 @@ def exchanged(test: RecordingUnderTest, residual: np.ndarray) -> list[Finding]:
     reordered = _ordered(test, best)
     if not _explains_more(test, reordered, residual):
         return []
+    return [_finding(test, reordered, best)]
+
+
+def _finding(test, reordered, order):
+    """Return the Finding of joints whose data, ``reordered``, are those of an ``order``."""
     names = np.array(test.names)
-    moved = np.flatnonzero(np.not_equal(best, as_named))
-    columns = ', '.join(f'{names[best[j]]} holds {names[j]}' for j in moved)
-    order = ','.join(names[np.argsort(best)])
-    joints = names[moved].tolist()
+    moved = np.flatnonzero(np.not_equal(order, range(test.count)))
+    columns = ', '.join(f'{names[order[j]]} holds {names[j]}' for j in moved)
+    in_columns = ','.join(names[np.argsort(order)])
     gap, _ = gap_of_free_bodies(test, reordered)
-    return [found('joints exchanged', joints, removed_percent(gap), columns=columns, order=order)]
+    return found(
+        'joints exchanged',
+        names[moved].tolist(),
+        removed_percent(gap),
+        columns=columns,
+        order=in_columns,
+    )
+
+
+def exchanged_branches(test: RecordingUnderTest) -> list[Finding]:
+    """
+    Return a Finding where branches that are alike explain more in another order.
+
+    Free bodies are to be sure of it, while described ones do not contradict.  Of a log that does
+    not name its joints a note says where neither order is sure.
+    """
+    robot = test.data.robot
+    if not isinstance(robot, RobotModel) or not test.moved.all():
+        return []
+    pairs = alike_branches(robot)
+    if not pairs:
+        return []
+    best = _best_of_branches(test, pairs)
+    reordered = _ordered(test, best)
+    gap, error = test.gap(reordered.as_recorded[FREE], test.as_recorded[FREE])
+    least = max(SURE_OF_CAUSE * error, LEAST_GAP)
+    if gap < -least and surely_better(test, reordered):
+        return [_finding(test, reordered, best)]
+    if gap > least or not _is_without_names(test):
+        return []
+    branches = '; '.join(_names_of(test, pair) for pair in pairs)
+    return [found('branches alike', test.names, len(pairs), branches=branches)]
+
+
+def _is_without_names(test):
+    """Return whether the recording is a log whose joints are taken in the order of the URDF."""
+    columns = test.data.recordings[0].provenance.get('columns', {})
+    return any(source.startswith(ORDERED) for source in columns)
+
+
+def _names_of(test, pair):
+    first, second = (', '.join(test.names[j] for j in branch) for branch in pair)
+    return f'{first} and {second}'
+
+
+def _best_of_branches(test, pairs):
+    """Return the order of least residual in which one pair of branches, or more, is exchanged."""
+    residual = _residual_of_order(test)
+    as_named = tuple(range(test.count))
+    tried = {_with_branches(as_named, pair): 0.0 for pair in pairs}
+    tried = {order: residual(order) for order in tried}
+    best = min(tried, key=tried.__getitem__)
+    for pair in pairs:
+        order = _with_branches(best, pair)
+        if order != as_named and residual(order) < residual(best):
+            best = order
+    return best
+
+
+def _with_branches(order: Order, pair: tuple[Branch, Branch]) -> Order:
+    """Return an ``order`` with two branches exchanged."""
+    out = list(order)
+    for first, second in zip(*pair):
+        out[first], out[second] = out[second], out[first]
+    return tuple(out)
 
 
 def _leaves_much(test, residual):

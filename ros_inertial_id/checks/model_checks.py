@@ -21,7 +21,7 @@ from .explains import DELAYED
 from .finding import DOUBTFUL, Finding, GOOD, NOTE, REMOVED, severity_of, WRONG
 from .finding_kinds import found
 from .joint_kind import in_degrees, turning
-from .joint_order import exchanged
+from .joint_order import exchanged, exchanged_branches
 from .recording_under_test import recording_under_test, RecordingUnderTest
 from .thresholds import (
     ASKED,
@@ -49,6 +49,7 @@ from ..identification.reduce.wide_factor import wide_factor
 from ..measurement.recording import Recording
 
 CAUSE_SAMPLES = 1000  # that show causes, of velocities that are not those identified with
+EXCHANGED = 'joints exchanged'
 LEGS = ', or legs are in contact with the ground'
 
 Rms = dict[str, dict[str, float]]  # {'torque', ...: {joint: of it}}
@@ -117,6 +118,8 @@ def _checked(test, choice, model, signals):
     findings += _gains_from_masses(test)
     if getattr(test.data.robot, 'parents', ()).count(-1) > 1:
         findings = [_or_legs(f) for f in findings]
+    if not any(finding.name == EXCHANGED for finding in findings):
+        findings += exchanged_branches(test)
     return ModelChecks(tuple(findings), _rms(test, model), data, columns)
 
 

@@ -13,7 +13,7 @@ from .finding import DOUBTFUL, Finding, severity_of, Window
 from .finding_kinds import found
 from .signals import Quantity, RawSignals, steps_at
 from ..measurement.sampling import longest_gap, moving_mean
-from ..measurement.signals import longest_part
+from ..measurement.signals import begins_anew, longest_part
 
 # Positions
 DEGREES = 180.0 / np.pi
@@ -22,6 +22,7 @@ BEYOND_LIMIT = 1.5  # times its limit: more is no error of the limit
 WITHIN_LIMIT = 1.05  # times its limit, as far as a joint may run beyond
 BEYOND_SHARE = 0.01  # of the samples: more are no outliers
 LEAST_RANGE = 0.2  # [rad or degrees] of a motion that shows its unit
+LARGEST_PERCENT = 101.0  # of a range, with what noise adds
 TURN_TOLERANCE = 0.5  # [rad] between a jump and a whole turn
 FASTEST_STEP = 1.0  # [rad] that a joint usually moves between two messages: more hides turns
 ALTERNATING_SHARE = 0.1  # of the steps that turn back: more are no noise
@@ -44,10 +45,19 @@ UNBRIDGED_SHARE = 0.2  # of the time in gaps that are not bridged, from which to
 
 # Velocities
 REPEATED_SHARE = 0.05  # of the messages: fewer bend no comparison
+RPM = 60.0 / WHOLE_TURN  # per rad/s
+SERVO_RPM = RPM / 0.229  # what a count of the velocity of many a servo is
+COUNTS = 4096.0 / WHOLE_TURN  # per rad, of encoders of 12 bits
 VELOCITY_UNITS = {
     DEGREES: 'degrees per second',
-    60.0 / WHOLE_TURN: 'revolutions per minute',
+    RPM: 'revolutions per minute',
+    SERVO_RPM: 'counts of 0.229 rpm',
     1.0 / DEGREES: 'radians where the positions are degrees',
+    RPM / DEGREES: 'revolutions per minute where the positions are degrees',
+    1.0 / COUNTS: 'radians where the positions are counts of 4096 in a turn',
+    DEGREES / COUNTS: 'degrees where the positions are counts of 4096 in a turn',
+    RPM / COUNTS: 'revolutions per minute where the positions are counts of 4096 in a turn',
+    SERVO_RPM / COUNTS: 'counts of 0.229 rpm where the positions are counts of 4096 in a turn',
     1e3: 'thousandths',
 }
 WRONG_SCALE = 1.1  # factor between two velocities from which one of them is wrong
@@ -63,11 +73,12 @@ DELAY_CERTAIN = 10.0  # log-likelihood difference
 INDEPENDENT = 0.1  # [s] after which smoothed motion no longer repeats itself
 
 
-def degrees(signals: RawSignals) -> Iterator[Finding]:
+def position_units(signals: RawSignals) -> Iterator[Finding]:
     """
-    Yield positions of ``signals`` beyond their limits that are within them if they are degrees.
+    Yield positions of ``signals`` that are degrees, percent or counts of an encoder.
 
-    Where one is beyond any turn that a joint with limits makes, too: limits may be too narrow.
+    They are beyond their limits, and within them as degrees.  Where one is beyond any turn that a
+    joint with limits makes, too: limits may be too narrow.  Counts are whole numbers.
     """
     q = np.abs(signals.position.values)
     limits = np.abs(np.stack([signals.lower, signals.upper]))
@@ -75,14 +86,25 @@ def degrees(signals: RawSignals) -> Iterator[Finding]:
     limit[limit == 0.0] = WHOLE_TURN
     outside = q > BEYOND_LIMIT * limit
     turns = q > BEYOND_LIMIT * np.maximum(limit, WHOLE_TURN)
-    suspect = ~signals.prismatic & (outside.mean(axis=0) > BEYOND_SHARE)
-    suspect &= q.max(axis=0) / DEGREES < WITHIN_LIMIT * limit
-    suspect &= np.ptp(signals.position.values, axis=0) > LEAST_RANGE
+    moves = ~signals.prismatic & (np.ptp(signals.position.values, axis=0) > LEAST_RANGE)
+    suspect = moves & (outside.mean(axis=0) > BEYOND_SHARE)
+    beyond_turns = suspect & (turns.mean(axis=0) > BEYOND_SHARE)
+    within_as_degrees = q.max(axis=0) / DEGREES < WITHIN_LIMIT * limit
+    suspect &= within_as_degrees
     # A crank may turn as often as it likes: without limits, only beside others that have them.
-    sure = suspect & np.isfinite(signals.upper) & (turns.mean(axis=0) > BEYOND_SHARE)
-    if sure.any():
-        names = signals.names(suspect)
-        yield found('position in degrees', names, outside[:, suspect].sum())
+    if (beyond_turns & within_as_degrees & np.isfinite(signals.upper)).any():
+        kind = 'position in degrees'
+        if q[:, suspect].max() < LARGEST_PERCENT:
+            kind = 'position in degrees or percent'
+        yield found(
+            kind, signals.names(suspect), outside[:, suspect].sum(), largest=q[:, suspect].max()
+        )
+    counts = beyond_turns & ~within_as_degrees & (q == np.round(q)).all(axis=0)
+    if counts.any():
+        largest = q[:, counts].max()
+        yield found(
+            'position in counts', signals.names(counts), turns[:, counts].sum(), largest=largest
+        )
 
 
 def unwrapped(signals: RawSignals) -> Iterator[Finding]:
@@ -92,13 +114,23 @@ def unwrapped(signals: RawSignals) -> Iterator[Finding]:
     jumps = np.abs(steps - WHOLE_TURN) < np.minimum(TURN_TOLERANCE, usual + 1e-3)
     jumps &= (usual < FASTEST_STEP) & ~signals.prismatic
     for j in np.flatnonzero(jumps.any(axis=0)):
-        # Identification puts turns together again; a joint with limits has none to make.
-        kind = 'position not unwrapped without limits'
-        if np.isfinite(signals.upper[j]):
+        # Identification puts turns together again.
+        kind = 'position not unwrapped within limits'
+        q, lower, upper = signals.position.values[:, j], signals.lower[j], signals.upper[j]
+        if np.isfinite(upper) and not _is_within_limits(np.unwrap(q), lower, upper):
             kind = 'position not unwrapped'
         intervals = steps_at(jumps[:, j])
         windows = signals.position.windows(intervals)
         yield found(kind, (signals.joints[j],), len(intervals), windows)
+
+
+def _is_within_limits(q: np.ndarray, lower: float, upper: float) -> bool:
+    """Return whether positions q (N,) [rad], up to whole turns of all, are within limits [rad]."""
+    middle = 0.5 * (lower + upper)
+    shift = WHOLE_TURN * np.round((np.median(q) - middle) / WHOLE_TURN)
+    largest = WITHIN_LIMIT * 0.5 * (upper - lower)
+    is_beyond = np.abs(q - shift - middle) > largest
+    return bool(is_beyond.mean() <= BEYOND_SHARE)
 
 
 def two_publishers(signals: RawSignals) -> Iterator[Finding]:
@@ -152,8 +184,11 @@ def stamp_findings(t: np.ndarray, names: tuple[str, ...], equal: np.ndarray) -> 
     steps = np.diff(t)
     backwards = int((steps < 0).sum())
     if backwards:
+        kind = 'stamps run backwards'
+        if begins_anew(t):
+            kind = 'stamps begin anew'
         yield found(
-            'stamps run backwards',
+            kind,
             names,
             backwards,
             steps_back=backwards,
@@ -397,4 +432,4 @@ def _delays(signals: RawSignals, lags: np.ndarray, moving: np.ndarray) -> Iterat
 
 
 # And ``velocities``, which wants the bad samples left out.
-CHECKS = degrees, unwrapped, two_publishers, stamps, unsigned
+CHECKS = position_units, unwrapped, two_publishers, stamps, unsigned

@@ -209,6 +209,8 @@ def not_finite(channel: Channel, joints: Sequence[str], origin: int) -> list[Fin
         partly = lacking.any(axis=0) & present.any(axis=0)
         for broken, alike in columns_alike(lacking, columns[partly[columns]]):
             kind = f'{name} not finite'
+            if len(alike) == len(columns):
+                kind = f'{name} in none'
             if len(without_incomplete(channel, joints, BROKEN)) == len(channel):
                 kind = f'{name} not finite too often'  # nothing is left out
             out.append(

@@ -73,6 +73,11 @@ LOCK = argument(
 STRICT = argument(
     '--strict', 'exit with status 3 when the verdict is "do not use"', action='store_true'
 )
+FORCE = argument(
+    '--force',
+    'compute also from what the checks refuse; the reason is printed beside it',
+    action='store_true',
+)
 REPORT = argument('--report', 'HTML page to write; default: none', default='', metavar='FILE')
 EMPTY = several('--empty', 'recording without a load', metavar='BAG')
 LINK = argument('--link', 'that carries the load; default: the last', default='')
@@ -271,6 +276,7 @@ VERBS = {
             MODEL,
             argument('bag', 'bag to validate on'),
             STRICT,
+            FORCE,
             out('folder for report.html'),
             argument(
                 '--out-bag',
@@ -288,6 +294,7 @@ VERBS = {
         (
             argument('models', 'model.yaml, two or more', nargs='+', metavar='MODEL'),
             argument('--bag', 'bag on which all of them predict', default=''),
+            FORCE,
             out('folder for comparison.html'),
         ),
     ),
@@ -337,6 +344,7 @@ VERBS = {
             URDF,
             LINK,
             argument('--frame', 'link in whose frame the numbers are given', default=''),
+            FORCE,
             REPORT,
         ),
     ),
@@ -363,6 +371,7 @@ VERBS = {
                 choices=['', 'serial_arm', 'closed_loop'],
             ),
             MOUNTING,
+            FORCE,
         ),
     ),
     'demo': Verb(

@@ -43,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     # Verbs use BLAS on one thread; more would be started and spin while Python imports (0.2 s).
     os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
+    _replace_closed_streams()
     for stream in (sys.stdout, sys.stderr):  # a locale without the letters of a name
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors='backslashreplace')
@@ -50,9 +51,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         arguments = sys.argv[1:]
     try:
-        return _run(arguments)
+        try:
+            return _run(arguments)
+        finally:
+            _write_out()
     except BrokenPipeError:  # who reads has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except InertialIdError as error:
         print(f'inertial-id: {error}', file=sys.stderr)
@@ -65,6 +68,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print('inertial-id: interrupted', file=sys.stderr)
         return INTERRUPTED
+
+
+def _replace_closed_streams() -> None:
+    """Let nobody read what goes to streams that were closed (``>&-``), which are None."""
+    for name in ('stdout', 'stderr'):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, 'w'))
+
+
+def _write_out() -> None:
+    """Write out what was printed; after an error Python does not try again when it ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
 
 
 def _run(arguments: Sequence[str]) -> int:

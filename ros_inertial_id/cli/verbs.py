@@ -12,18 +12,20 @@ from ..api import identify as api
 from ..api.model import load_model
 from ..api.recordings import recording_of
 from ..api.recordings import several as recordings_in
-from ..checks.check import check
+from ..checks.admission import admission, BY_MASSES
 from ..checks.checked import cleaned, residual_verdict
-from ..checks.finding import Checkup, DO_NOT_USE, VALIDATION
+from ..checks.finding import Checkup, DO_NOT_USE, VALIDATION, Verdict, verdict_entry
+from ..dynamics.branches import alike_branches
 from ..dynamics.regressor import RegressorBlock
-from ..dynamics.robot_model import gravity_from_mounting, robot_from_options
-from ..errors import ConfigError, printable, RecordingError
+from ..dynamics.robot_model import gravity_from_mounting, load_robot_model, robot_from_options
+from ..errors import ConfigError, printable, RecordingError, RobotModelError
 from ..identification.files import make_folder, read_description
 from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import Identification, validation
 from ..identification.judge.prediction import predict, with_prediction
 from ..identification.prepare.dataset import seen_before
 from ..identification.settings import load_options, options_class, prediction_options
+from ..measurement.bags.log_joint_names import ORDERED
 from ..measurement.recording import Recording
 from ..procedures.bag_paths import several
 from ..report import write_report
@@ -31,11 +33,16 @@ from ..report import write_report
 if TYPE_CHECKING:
     from ..procedures.many_recordings import Many
 
+NOTHING_COMPUTED = 'Nothing is computed from this recording, but by --force.'
 CONTRADICTING = 2.0  # times the residual of each alone; short bags of one robot leave 1.5 times
 
 
 def import_(options: Any) -> None:
-    """Turn a log into a bag; say what was understood.  RecordingError where no efforts were."""
+    """
+    Turn a log into a bag; say what was understood.
+
+    RecordingError where neither efforts nor commands were.
+    """
     from ..measurement.bags.log import read_log
     from ..measurement.bags.writing import write_recording
 
@@ -53,14 +60,15 @@ def import_(options: Any) -> None:
     messages = {topic: len(channel) for topic, channel in recording.channels.items()}
     understood = recording.provenance['columns']
     counts = ', '.join(f'{count} {topic}' for topic, count in messages.items())
-    lines = [f'{options.out}: {counts}']
+    lines = [f'{options.out}: {counts}', *_without_efforts(recording)]
     lines += [f'  {what}: {", ".join(names)}' for what, names in understood.items()]
+    lines += _alike_branches(recording)
     show(
         options,
         {'bag': str(options.out), 'messages': messages, 'columns': understood},
         printable('\n'.join(lines)),
     )
-    if '/joint_states' in messages and not _has_efforts(recording):
+    if not _has_efforts(recording) and not _has_commands(recording):
         raise RecordingError(
             'no efforts were understood in the log',
             expected='torques or currents, which identification needs',
@@ -68,8 +76,40 @@ def import_(options: Any) -> None:
         )
 
 
+def _alike_branches(recording: Recording) -> list[str]:
+    """Return in words which joints a log without names may as well have exchanged."""
+    if not any(source.startswith(ORDERED) for source in recording.provenance['columns']):
+        return []
+    try:
+        robot = load_robot_model(recording.robot_description)
+    except RobotModelError:  # the identification says why
+        return []
+    lines = []
+    for pair in alike_branches(robot):
+        first, second = (', '.join(robot.joint_names[j] for j in branch) for branch in pair)
+        lines.append(
+            f'  {first} and {second} are alike: look which of them the first columns move; '
+            '--joints gives the names in another order'
+        )
+    return lines
+
+
 def _has_efforts(recording: Recording) -> bool:
+    """Return whether there are efforts, or no joints that could have some."""
+    if '/joint_states' not in recording.channels:
+        return True
     return any('effort' in channel.fields for channel in recording.channels.values())
+
+
+def _has_commands(recording: Recording) -> bool:
+    return '/joint_commands' in recording.channels
+
+
+def _without_efforts(recording: Recording) -> list[str]:
+    """Return in words how joint states with commands, and without efforts, are identified."""
+    if _has_efforts(recording) or not _has_commands(recording):
+        return []
+    return ['  no efforts: identify with effort_kind: command, stiffness and damping']
 
 
 def identify_(options: Any) -> int:
@@ -178,8 +218,13 @@ def validate(options: Any) -> int:
     model = load_model(options.model).identified
     recording = recording_of(options.bag, model.robot['urdf'])
     with Progress() as progress:
-        result = validated(model, [recording], progress)
+        result = validated(model, [recording], options.force, progress)
     fit, verdict, checkup = result.fit, result.verdict, result.checkup
+    if result.refused:
+        lines = [*_verdict_lines(verdict, checkup), NOTHING_COMPUTED]
+        numbers = {'model': options.model, **checkup.to_dict(), 'verdict': verdict}
+        show(options, numbers, '\n'.join(lines))
+        return status(options, DO_NOT_USE)
     seen = seen_before(model.provenance.get('recordings', ()), [recording])
     lines = [
         *_verdict_lines(verdict, checkup),
@@ -254,30 +299,44 @@ def _written_bag(path: str, recording: Recording) -> str:
 
 @dataclass(frozen=True)
 class Validated:
-    """fit, blocks : see ``validation``; checkup : of the recordings; verdict : on both."""
+    """
+    What a model predicts of recordings.
+
+    fit, blocks : see ``validation``; checkup : of the recordings; verdict : on both
+    refused : whether nothing was computed, as checks refuse a recording; the verdict is theirs
+    """
 
     fit: Mapping[str, Any]
     blocks: tuple[RegressorBlock, ...]
     checkup: Checkup
     verdict: dict[str, Any]
+    refused: bool = False
 
 
 def validated(
-    model: IdentifiedModel, recordings: Sequence[Recording], progress: Any = None
+    model: IdentifiedModel,
+    recordings: Sequence[Recording],
+    force: bool = False,
+    progress: Any = None,
 ) -> Validated:
     """
     Return what a ``model`` predicts of recordings that are checked first.
 
     Samples that the checks mask take no part; where a recording cannot be used the verdict says
-    so.  progress : see ``validation``
+    so, and nothing is computed but by ``force``.  progress : see ``validation``
     """
-    checkup = check(
+    admitted = admission(
         recordings,
         prediction_options(model),
+        but=BY_MASSES,
         method=model.method,
         urdf=model.robot['urdf'],
         model=model,
     )
+    checkup = admitted.of_all().checkup
+    if admitted.refused and not force:
+        whole = Verdict(DO_NOT_USE, tuple(admitted.refused.values()))
+        return Validated({}, (), checkup, verdict_entry(whole, checkup.joints), True)
     fit, blocks = validation(model, cleaned(recordings, checkup), progress=progress)
     outside = {joint: rms['outside'] for joint, rms in fit['outside'].get('rms', {}).items()}
     verdict = residual_verdict(fit['filtered'], VALIDATION, checkup, outside)
@@ -309,7 +368,7 @@ def compare(options: Any) -> None:
     from ..api.tasks import compare as compared
     from ..report.sheets import comparison_sheet
 
-    comparison = compared(options.models, options.bag or None)
+    comparison = compared(options.models, options.bag or None, force=options.force)
     files = page(
         options, _in_folder(options.out, 'comparison.html'), lambda: comparison_sheet(comparison)
     )
@@ -373,7 +432,9 @@ def payload(options: Any) -> None:
     urdf = description_in(options.urdf)
     empty = recordings_in(options.empty, urdf)
     bare = model_in(options.model or api.identify(empty, urdf=urdf))
-    load = bare.payload(loaded, empty=empty, link=options.link, frame=options.frame)
+    load = bare.payload(
+        loaded, empty=empty, link=options.link, frame=options.frame, force=options.force
+    )
     source = options.model or ', '.join(options.empty)
     files = page(options, options.report, lambda: payload_sheet(load, bare.identified, source))
     numbers = {**load.to_dict(), 'load_data': load_data(load)}
@@ -449,7 +510,9 @@ def _gravity(
     prior: Any = options.identify_gravity
     if prior not in ('nominal', 'none'):
         prior = _direction(prior)
-    result = identify_gravity(recordings, settings, method=method, urdf=urdf, prior=prior)
+    result = identify_gravity(
+        recordings, settings, method=method, urdf=urdf, prior=prior, keep_all=options.keep_all
+    )
     return {**result.to_dict(), 'gravity_base': result.gravity_base}
 
 

@@ -7,11 +7,19 @@ import numpy as np
 
 from .console import changed, description_in, known_load, numbers_in, show
 from ..api.recordings import recording_of
+from ..checks.finding import forced_lines
 from ..errors import ConfigError
 from ..identification.settings import load_options
 from ..measurement.joints.drives import is_commanded
+from ..measurement.joints.effort_source import SCALE_ERRORS
 from ..measurement.recording import Recording
-from ..procedures.drive_gains import DriveGains, identify_drive_gains, KnownLoad, NO_LOAD
+from ..procedures.drive_gains import (
+    DriveGains,
+    forced_drive_gains,
+    identify_drive_gains,
+    KnownLoad,
+    NO_LOAD,
+)
 from ..report.knowledge import with_error
 from ..report.sheet import Table
 
@@ -22,7 +30,10 @@ def drive_gains(options: Any) -> None:
     method, settings = load_options(
         options.config, options.method, changed(options, 'mounting'), urdf
     )
-    result = identify_drive_gains(
+    gains_of = identify_drive_gains
+    if options.force:
+        gains_of = forced_drive_gains
+    result = gains_of(
         [(recording, _drive_load(load)) for recording, load in _recordings(options, urdf)],
         settings,
         method=method,
@@ -30,11 +41,13 @@ def drive_gains(options: Any) -> None:
         urdf=urdf,
         known=dict(_gain(words) for words in options.gain),
     )
-    numbers = {
+    numbers: dict[str, Any] = {
         'gains': result.gains,
         'standard_errors': result.gain_errors,
         'relative_percent': result.relative_percent,
     }
+    if result.forced:
+        numbers['forced'] = result.forced
     show(options, numbers, '\n'.join(_gain_lines(result, settings.effort_kind)))
 
 
@@ -43,22 +56,27 @@ def _gain_lines(result: DriveGains, effort_kind: str) -> list[str]:
     unit, settings = 'torque per effort', 'effort_kind: current, drive_gain'
     if is_commanded(effort_kind):
         unit, settings = 'N m/rad', f'effort_kind: {effort_kind}, stiffness'
-    rows, values = [], []
+    rows, values, calibration = [], [], []
     for joint in result.standard_deviation:
         gain, error = result.gains.get(joint), result.gain_errors.get(joint)
         rows.append(number_row(joint, gain, error, unit))
-        value = '?'
+        value = relative = '?'
         if gain is not None:
-            value = f'{gain:.6g}'
+            relative_error = SCALE_ERRORS[effort_kind]  # where the gain was given
+            if error:
+                relative_error = abs(error / gain)
+            value, relative = f'{gain:.6g}', f'{relative_error:.2g}'
         values.append(value)
-    lines = aligned(rows)
+        calibration.append(relative)
+    lines = [*forced_lines(result.forced), *aligned(rows)]
     lines.append(f'{result.relative_percent:.2f} % relative residual of the effort')
     if result.described:
         lines.append(
             'The described masses fix the scale, taken to be right within 15 %; least sure are '
             'joints that gravity does not load. Weigh a load (--loaded) for a better one.'
         )
-    return [*lines, f'{settings}: [{", ".join(values)}]']
+    lines.append(f'{settings}: [{", ".join(values)}], calibration: [{", ".join(calibration)}]')
+    return lines
 
 
 def loaded_recordings(options: Any) -> list[tuple[Recording, np.ndarray]]:

@@ -72,11 +72,11 @@ def apply(R: np.ndarray, x: np.ndarray) -> np.ndarray:
     return np.einsum('ijb,jb->ib', R, x)
 
 
-def frame_of(robot: Any, name: str) -> Frame:
+def frame_of(robot: Any, name: str, do: str = '') -> Frame:
     """
     Return the Frame of a link (fixed ones too) of the robot description.
 
-    RobotModelError where the description has none.
+    RobotModelError where the description has none; do : what it advises.
     """
     frames = list(robot.pin_model.frames)
     links = [frame for frame in frames if 'BODY' in str(frame.type)]
@@ -85,6 +85,7 @@ def frame_of(robot: Any, name: str) -> Frame:
         raise RobotModelError(
             f'frame {name!r} is not in the robot description',
             exists=[link.name for link in links],
+            do=do or None,
         )
     body, place = int(named[0].parentJoint) - 1, named[0].placement
     return Frame(name, body, np.array(place.rotation), np.array(place.translation))

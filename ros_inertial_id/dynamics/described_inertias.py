@@ -8,6 +8,7 @@ millimetres make all of them so.  Such numbers are not used: what is identified 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+import logging
 import math
 from xml.etree import ElementTree
 
@@ -16,6 +17,7 @@ import numpy as np
 from .description import attribute, INERTIA, parsed_xml
 from ..errors import RobotModelError
 
+_logger = logging.getLogger(__name__)
 ROUNDED_MOMENTS = 1.02  # of the two smaller principal moments: what rounding in a text breaks
 MISLEADING_MOMENTS = 1.5  # of them: a description that is worse misleads more than it helps
 LARGEST_BODY = 2.0  # of the robot's length: no link's radius of gyration or centre is beyond
@@ -103,9 +105,11 @@ def plausible_inertias(urdf: str) -> tuple[str, tuple[str, ...]]:
     Return a ``urdf`` text without inertias that no body has, and all doubtful ones in words.
 
     Of a link whose principal moments are wrong they become zero, its mass and centre stay.
+    What is not given of an inertia is zero, and a warning says so.
     RobotModelError where joints are as far apart as in millimetres.
     """
     robot = parsed_xml(urdf)
+    incomplete = _complete(robot)
     length = _length(robot)
     bodies = list(_carried_bodies(robot, length))
     doubts = []
@@ -122,9 +126,36 @@ def plausible_inertias(urdf: str) -> tuple[str, tuple[str, ...]]:
         doubts.insert(0, f'all links ({total:.3g} kg in a robot of {length:.3g} m)')
     if too_heavy or any(body.is_beyond_robot(body.centre) for body in bodies):
         _remove_inertials(robot)
-    if not doubts:
+    if not doubts and not incomplete:
         return urdf, ()
     return ElementTree.tostring(robot, encoding='unicode'), tuple(doubts)
+
+
+def _complete(robot: ElementTree.Element) -> bool:
+    """
+    Make what is not given of the inertias of a ``robot`` zero, all of one without its moments.
+
+    Return whether something was missing.  urdfdom takes the mass away with it.
+    """
+    lacking: dict[str, list[str]] = {}
+    for link in robot.iterfind('link'):
+        for inertial in link.iterfind('inertial'):
+            inertia = inertial.find('inertia')
+            if inertia is None:
+                inertia = ElementTree.SubElement(inertial, 'inertia')
+            missing = [key for key in INERTIA if inertia.get(key) is None]
+            if not missing:
+                continue
+            if set(missing) & {'ixx', 'iyy', 'izz'}:
+                missing = list(INERTIA)
+            for key in missing:
+                inertia.set(key, '0')
+            lacking.setdefault(', '.join(missing), []).append(link.get('name', ''))
+    for names, links in lacking.items():
+        _logger.warning(
+            'the URDF does not give %s of %s: they are taken as 0', names, ', '.join(links)
+        )
+    return bool(lacking)
 
 
 def _carried_bodies(robot: ElementTree.Element, length: float) -> Iterator[_DescribedBody]:

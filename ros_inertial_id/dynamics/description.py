@@ -158,6 +158,7 @@ def check_description(urdf: str) -> None:
         for part in robot.iterfind(selector):
             for rule in rules:
                 rule.check(part)
+    _check_masses(robot)
     if has_quaternions(robot.get('version')):
         _check_quaternions(robot)
     links = [link.get('name', '') for link in robot.findall('link')]
@@ -174,6 +175,18 @@ def numbers_in(text: str) -> list[float]:
         return [float(word) for word in text.split()]
     except ValueError:
         return [math.nan]
+
+
+def _check_masses(robot: ElementTree.Element) -> None:
+    """Raise RobotModelError for an inertial without a mass, which urdfdom passes over."""
+    for link in robot.iterfind('link'):
+        for inertial in link.iterfind('inertial'):
+            if not attribute(inertial, 'mass', 'value'):
+                raise RobotModelError(
+                    f'{_named(link)} has an inertial without a mass',
+                    expected='<mass value="..."/> [kg]',
+                    do='give it, or leave the inertial out',
+                )
 
 
 def _check_quaternions(robot: ElementTree.Element) -> None:

@@ -22,6 +22,7 @@ import pinocchio as pin
 
 from .description import attribute, NumberKind, numbers_in, SIGNED
 from .friction import JOINT_TERMS, law_of, LAWS
+from .mjcf_compiled import compiled_mjcf
 from .robot_model import joint_axis, joint_limits, load_robot_model, PRISMATIC, REVOLUTE
 from .tree_description import TreeDescription
 from ..errors import RobotModelError
@@ -76,11 +77,10 @@ def mjcf_description(path: str | Path) -> str:
     Return the URDF text, with options of closed_loop, of an MJCF file.
 
     A first body with a free joint is taken to be mounted where it is.
-    RobotModelError for what pinocchio cannot read, or would read as another mechanism.
+    What pinocchio cannot read, or would read as another mechanism, is compiled by MuJoCo before;
+    RobotModelError where that is not installed, or does not help.
     """
-    text = _MjcfText(path)
-    root = text.root
-    model, points, welds = text.parsed()
+    root, (model, points, welds) = _read(path)
     if model.njoints < 2:
         raise RobotModelError(f'{path} has no moving joint', expected='at least one')
     tree = TreeDescription(model.name or 'mjcf', WORLD)
@@ -102,19 +102,34 @@ def mjcf_description(path: str | Path) -> str:
     return tree.urdf()
 
 
+def _read(path):
+    """Return the root element of an MJCF file, and pinocchio's model and closures."""
+    try:
+        root = ElementTree.parse(path).getroot()
+    except (OSError, ElementTree.ParseError) as error:
+        raise RobotModelError(f'{path} cannot be read', expected='XML', found=error) from None
+    try:
+        text = _MjcfText(path, root)
+        return text.root, text.parsed()
+    except RobotModelError as refusal:
+        compiled = compiled_mjcf(path)
+        if compiled is None:
+            raise refusal
+        _logger.info('%s is read as MuJoCo compiles it: %s', path, refusal)
+    text = _MjcfText(path, compiled)
+    return text.root, text.parsed()
+
+
 class _MjcfText:
     """
     An MJCF file, changed into what pinocchio reads as MuJoCo does.
 
-    path : of the file; root : its element
+    path : of the file; root : its element, which is changed
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, root: ElementTree.Element) -> None:
         self.path = path
-        try:
-            self.root = ElementTree.parse(path).getroot()
-        except (OSError, ElementTree.ParseError) as error:
-            raise RobotModelError(f'{path} cannot be read', expected='XML', found=error) from None
+        self.root = root
         world = self.root.find('worldbody')
         if world is None or world.find('.//body') is None:
             raise RobotModelError(f'{path} has no bodies', expected='<worldbody><body ...>')
@@ -139,7 +154,8 @@ class _MjcfText:
             except (ValueError, RuntimeError, IndexError) as error:
                 raise RobotModelError(
                     f'pinocchio cannot read {self.path}',
-                    do='check that MuJoCo reads it, or give a URDF',
+                    do='check that MuJoCo reads it, and "pip install mujoco" has it compiled '
+                    'first; or give a URDF',
                     found=str(error).split('\n')[0],
                 ) from None
 
@@ -161,7 +177,7 @@ class _MjcfText:
                 raise RobotModelError(
                     f'pinocchio does not read {name} in {self.path}',
                     found=_words(element),
-                    do=f'{do}, or give a URDF',
+                    do=f'{do}, or "pip install mujoco", which compiles it, or give a URDF',
                 )
 
     def _refuse_unknown_joints(self):
@@ -213,7 +229,7 @@ class _MjcfText:
                 expected='one, or shapes that pinocchio weighs as MuJoCo does: no '
                 'meshes, no mass or place by class, no inertiagrouprange',
                 found=_words(unlike[0]),
-                do='give it an <inertial>, as MuJoCo compiles it',
+                do='give it an <inertial>, or "pip install mujoco", which compiles it',
             )
 
     def _mount(self):

@@ -25,6 +25,10 @@ from ..options import option
 INFINITE_LIMIT = 1e30  # of a joint: what ``parsable`` writes for none
 STANDARD_GRAVITY = 9.81  # [m/s^2], the value of the papers
 REVOLUTE, PRISMATIC = 'JointModelR', 'JointModelP'  # as pinocchio's names of joints begin
+FREE_KINDS = {
+    'JointModelFreeFlyer': 'floating: the robot would fly',
+    'JointModelPlanar': 'planar: the robot would slide about',
+}
 RIGHT_ANGLE = 1e-4  # [rad] from a multiple of 90 degrees: 3.1416 is pi, and not a tilt
 
 
@@ -301,6 +305,13 @@ def _described(
             'patterns such as hand_* as well',
         )
     measured = set(joint_names) or set(unnamed)
+    if not measured:
+        raise RobotModelError(
+            f'all joints of robot {full.name!r} are locked',
+            expected='at least one that moves',
+            found=f'locked_joints: {", ".join(held)}',
+            do='leave out of locked_joints: what moves',
+        )
     return _describe(_lock(full, held, measured), urdf)
 
 
@@ -391,7 +402,10 @@ def _check_kinds(model: Any) -> None:
             raise RobotModelError(
                 f'joint {name!r} is of a kind that is not supported',
                 expected='revolute, continuous or prismatic',
-                found=kind,
+                found=FREE_KINDS.get(kind, kind),
+                do=f'where the base stands or hangs still, --lock "{name}" (locked_joints:), or '
+                'give the joint type="fixed" in the description; a base that moves is not '
+                'supported',
             )
 
 

@@ -370,11 +370,21 @@ def _with_inherited(A, b, inherited):
 
 
 def _prior_body(parameters):
-    """Return P0 (4, 4) of ten Parameters; without a nominal mass, a ball of the prior's size."""
-    if parameters[0].nominal > 0.0:
-        return solid(np.array([[p.nominal for p in parameters]]))[0]
+    """
+    Return P0 (4, 4) of ten Parameters, a ball of the prior's size where nothing says its extent.
+
+    That is where the nominal body has no mass, or is described as a point.
+    """
     mass, inertia = parameters[0].prior_sd, parameters[4].prior_sd
-    return np.diag([inertia / 5.0] * 3 + [mass])  # second moments of a ball: m r^2 / 5
+    ball = np.diag([inertia / 5.0] * 3 + [0.0])  # second moments: m r^2 / 5
+    if parameters[0].nominal <= 0.0:
+        return ball + np.diag([0.0, 0.0, 0.0, mass])
+    P = pseudo_inertia(np.array([[p.nominal for p in parameters]]))[0]
+    centre = P[:3, 3] / P[3, 3]
+    about_centre = P[:3, :3] - P[3, 3] * np.outer(centre, centre)
+    if np.trace(about_centre) < P[3, 3] * THINNEST**2:
+        return P + ball
+    return solid(np.array([[p.nominal for p in parameters]]))[0]
 
 
 def solid(parameters: np.ndarray) -> np.ndarray:

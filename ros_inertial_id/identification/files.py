@@ -1,5 +1,7 @@
 """Files: texts in, results out; a result is whole or not there, also on a full disk."""
 
+import codecs
+from contextlib import suppress
 from pathlib import Path
 import re
 import shutil
@@ -9,18 +11,21 @@ from uuid import uuid4
 from ..dynamics.mechanism_text import mechanism_description
 from ..dynamics.mjcf import mjcf_description
 from ..errors import ConfigError, file_errors, path_text
+from ..given_files import given_text
 
 XACRO = '<xacro:'  # in what is no URDF yet
+_DECLARATION = 500  # bytes of an XML that surely hold it
+_DECLARED_ENCODING = re.compile(rb'\s*<\?xml[^>]*?encoding=["\']([\w.:-]+)')
 
 
 def read_text(path: str | Path) -> str:
     """Return the UTF-8 text of a file, of a result's folder its model.yaml's; or ConfigError."""
     with file_errors(path):
-        file = Path(path)
-        model = file / 'model.yaml'
-        if model.is_file():
-            file = model
-        return file.read_text(encoding='utf-8')
+        model = Path(path) / 'model.yaml'
+        is_result = model.is_file()
+    if is_result:
+        return given_text(model)
+    return given_text(path)
 
 
 def read_description(path: str | Path) -> str:
@@ -31,9 +36,15 @@ def read_description(path: str | Path) -> str:
     path : of a URDF, a xacro file, an MJCF, the YAML of a mechanism or of a rig
     ConfigError where it cannot be read, is empty, or is xacro and cannot be expanded.
     """
-    text = read_text(path)
+    text = _text_as_declared(path)
     if not text.strip():
         raise ConfigError(f'the robot description {path} is empty', expected='a URDF')
+    if '<' not in text and '\n' not in text:  # else its content would be taken for a path
+        raise ConfigError(
+            f'{path} is no robot description',
+            expected='a URDF, an MJCF or a YAML',
+            found=repr(text[:40]),
+        )
     plain = re.sub(r'<!--.*?-->', '', text, flags=re.S)
     if XACRO in plain:
         return _expanded(path)
@@ -49,6 +60,20 @@ def read_description(path: str | Path) -> str:
     if re.search(r'^mechanism:', plain, re.M):
         return mechanism_description(text)
     return text
+
+
+def _text_as_declared(path: str | Path) -> str:
+    """Return the text of a file in the encoding that its XML declares, else in UTF-8."""
+    begin = b''
+    with file_errors(path):
+        if Path(path).is_file():
+            with open(path, 'rb') as file:
+                begin = file.read(_DECLARATION)
+    declared = _DECLARED_ENCODING.match(begin)
+    if declared:
+        with suppress(LookupError):
+            return given_text(path, encoding=codecs.lookup(declared[1].decode()).name)
+    return read_text(path)
 
 
 def _expanded(path: str | Path) -> str:

@@ -37,8 +37,9 @@ class IdentifiedModel:
     parameters : tuple of Parameter; values : (p,) standard parameters that reproduce the base
         parameters (those that the data cannot show are as in the robot description)
     base : list of dicts name, expression, value, standard_error, unit, determined, nominal,
-        relative_percent, and unconstrained (value, standard error) by the data alone where bodies
-        are physically consistent
+        relative_percent, unconstrained (value, standard error) by the data alone where bodies are
+        physically consistent, combined_error and budget ({source: standard error}), see
+        fit/budget.py
     covariance : (b, b) of the base parameters as they predict torque, given the laws, their
         constants and gravity; not knowing these is in the standard errors only
     statistics : rank, condition number, residuals in training, left-out and validation data
@@ -59,6 +60,22 @@ class IdentifiedModel:
     preprocessing: list[Any]
     provenance: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def systematic_errors(self) -> np.ndarray:
+        """Return H (b, k): errors of unit size that no recording shows, (b, 0) in older files."""
+        rows = self.statistics.get('systematic_errors', len(self.base) * [''])
+        return np.array([list(map(float, row.split())) for row in rows])
+
+    @property
+    def combined_covariance(self) -> np.ndarray:
+        """
+        Return the covariance (b, b) with the errors that no recording shows, see fit/budget.py.
+
+        Of files without these it is ``covariance``.
+        """
+        errors = self.systematic_errors
+        return np.asarray(self.covariance + errors @ errors.T)
+
     def predict(self, block: RegressorBlock) -> dict[str, np.ndarray]:
         """Return group name -> predicted rows (B,) of a RegressorBlock ``block``."""
         return block.predicted(self.values)
@@ -73,7 +90,7 @@ class IdentifiedModel:
             {**asdict(parameter), 'value': float(value)}
             for parameter, value in zip(self.parameters, self.values)
         ]
-        content['covariance'] = list(map(_row_text, self.covariance))
+        content['covariance'] = list(map(row_text, self.covariance))
         return yaml.dump(
             plain(content), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=98
         )
@@ -112,8 +129,8 @@ class IdentifiedModel:
         return cls(**checked_content(content, source))
 
 
-def _row_text(row: np.ndarray) -> str:
-    """Return the numbers of a ``row`` of the covariance as text, to the last digit."""
+def row_text(row: np.ndarray) -> str:
+    """Return the numbers of a ``row`` of a matrix as text, to the last digit."""
     return ' '.join(map('{:.17g}'.format, row))
 
 
@@ -365,7 +382,11 @@ BASE_PARAMETER = Keys(
         'relative_percent': NUMBER_OR_NONE,
         'grouping': NUMBERS,
     },
-    optional={'unconstrained': PAIR_OR_NONE},
+    optional={
+        'unconstrained': PAIR_OR_NONE,
+        'combined_error': ERROR_OR_NONE,
+        'budget': each(ERROR_OR_NONE),
+    },
 )
 NONLINEAR_PARAMETER = Keys(
     {'value': NUMBER}, optional={'least': NUMBER_OR_NONE, 'greatest': NUMBER_OR_NONE}
@@ -425,6 +446,7 @@ STATISTICS = Keys(
         'nuisances': Items(NUISANCE),
         'verdict': VERDICT,
         'consistent': CONSISTENT,
+        'systematic_errors': Items(TEXT),
     },
 )
 PREPROCESSING = Keys(

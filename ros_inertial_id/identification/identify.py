@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from .choose.choice import choose
-from .choose.nuisances import nuisances
+from .choose.nuisances import nuisances, sensor_errors
 from .choose.time_offset import aligned
+from .fit.budget import budget_of
 from .fit.fitting import fit
 from .identified_model import IdentifiedModel
 from .judge.statistics import cross_validated, judge
@@ -131,8 +132,9 @@ def identify_data(
         parameters = solution.problem.base.parameters
         rows = passes.explained(solution.data, parameters, solution.values, folds)
         statistics = judge(solution, crossed, rows)
-        statistics['nuisances'] = [n.entry() for n in nuisances(data, columns)]
-        model = model_of(solution, statistics)
+        sensors = sensor_errors(data, columns)
+        statistics['nuisances'] = [n.entry() for n in nuisances(data, columns, sensors)]
+        model = model_of(solution, statistics, budget_of(solution, sensors))
     curves: tuple[RegressorBlock, ...] = ()
     if validate:
         curves = _validate(model, validate, data.progress)

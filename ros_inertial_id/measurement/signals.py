@@ -17,6 +17,12 @@ from .sampling import butterworth_kernel, convolve_at, convolve_inside, longest_
 from ..errors import ConfigError, RecordingError
 
 FILTER_ORDER = 4
+ANEW = 10.0  # periods between the first stamps of two episodes, each with a clock of its own
+FEWEST_MESSAGES = 10  # of an episode
+EPISODES = (
+    'episodes one after the other; make a recording of each (several are identified together), '
+    'or give all one clock'
+)
 STENCIL = 6  # half width of the difference stencil: order 12, exact far above any cutoff
 SHORT_KERNEL = 400  # samples per row wanted, below which sums of products cost less than FFT
 WIDEST = 1_000_000  # samples on each side of a kernel: more than any recording shows
@@ -27,6 +33,7 @@ SHOWN = 1e-4  # of the power of velocities: a hundredth of the speed is motion a
 NOTICED = 1e-2  # of the power of a joint's velocities: a tenth of its speed
 NEIGHBOURS = 5  # windows: a moment is in two of them, and so no median
 SAME_POWER = 3.0  # times: measured velocities and differences of positions of one motion
+SHORTEST_PART = 1.0  # [s] between two steps back of the stamps that is worth to be cut out
 FALLEN = 10.0  # in power: chance alone differs less between bands of a few lines
 
 
@@ -77,14 +84,43 @@ class Clock:
         return replace(self, segments=long_enough)
 
 
+def longest_run(stamps: np.ndarray) -> slice:
+    """
+    Return the rows of the longest part of ``stamps`` (N,) that runs forwards and shares no time.
+
+    Of parts that share time only what no other part has counts.
+    """
+    part = np.cumsum(np.diff(stamps, prepend=stamps[:1]) < 0)
+    order = np.argsort(stamps, kind='stable')
+    bounds = np.r_[0, np.flatnonzero(np.diff(part[order])) + 1, len(order)]
+    longest = int(np.argmax(np.diff(bounds)))
+    rows = order[bounds[longest] : bounds[longest + 1]]
+    return slice(int(rows[0]), int(rows[-1]) + 1)
+
+
 def longest_part(t: np.ndarray) -> str:
     """Return advice to cut out the longest part of stamps t (N,) [s] that run forwards."""
-    ends = np.r_[0, np.flatnonzero(np.diff(t) < 0) + 1, len(t)]
-    k = int(np.argmax(np.diff(ends)))
-    start, end = t[ends[k]], t[ends[k + 1] - 1]
-    if ((t >= start) & (t <= end)).sum() > ends[k + 1] - ends[k]:
+    run = longest_run(t)
+    first, last = t[run][[0, -1]]
+    if last - first < SHORTEST_PART:
         return ''  # others share its time
-    return f': BAG@{start:.3f}:{end:.3f} takes the longest part that runs forwards'
+    start = end = ''
+    # Not the stamps at the ends, which another part may have, too.
+    if first > t.min():
+        start = f'{np.ceil(1e3 * t[run][1]) / 1e3:.3f}'
+    if last < t.max():
+        end = f'{np.floor(1e3 * t[run][-2]) / 1e3:.3f}'
+    return f': BAG@{start}:{end} takes the longest part that runs forwards'
+
+
+def begins_anew(stamps: np.ndarray) -> bool:
+    """Return whether ``stamps`` (N,) go back to where they began, each time: episodes."""
+    steps = np.diff(stamps)
+    begins = np.flatnonzero(steps < 0) + 1
+    if not 0 < begins.size < len(steps) / FEWEST_MESSAGES:
+        return False
+    near = ANEW * np.median(np.abs(steps))
+    return bool((np.abs(stamps[begins] - stamps[0]) <= near).all())
 
 
 def uniform_clock(stamp_ns: np.ndarray, origin_ns: int, topic: str) -> Clock:
@@ -101,12 +137,14 @@ def uniform_clock(stamp_ns: np.ndarray, origin_ns: int, topic: str) -> Clock:
     back = np.flatnonzero(steps < 0)
     if back.size:
         k = int(back[0])
+        advice = 'two publishers or two clocks share the topic, or the clock was reset'
+        if begins_anew(stamp_ns):
+            advice = f'they begin anew each time: {EPISODES}'
         raise RecordingError(
             f'stamps of {topic} run backwards {back.size} times',
             found=f'first by {-steps[k] * 1e-9:.6f} s at {(stamp_ns[k] - origin_ns) * 1e-9:.3f} s'
             f' (sample {k})',
-            do='two publishers or two clocks share the topic, or the clock was reset'
-            + longest_part((stamp_ns - origin_ns) * 1e-9),
+            do=advice + longest_part((stamp_ns - origin_ns) * 1e-9),
         )
     if not np.any(steps > 0):
         raise RecordingError(f'all stamps of {topic} are equal', expected='increasing stamps')

@@ -19,6 +19,7 @@ from .conversions import every, first_said, table
 from .model_topics import base_rows
 from .running import GuardedNode
 from .streams import Streams
+from ..checks.finding import Finding, MASKED
 from ..errors import InertialIdError
 from ..measurement.recording import Channel
 from ..procedures.online import examined_after, KEPT_SECONDS, OnlineEstimate, OnlineIdentification
@@ -140,7 +141,7 @@ class Online:
     def health(self) -> tuple[str, str, dict[str, Any]]:
         """Return (level, words where it is not ok, {key: value}) for diagnostics."""
         state = first_said(
-            ('error', '; '.join(finding.says for finding in self._watch.findings())),
+            *said_of(self._watch.findings()),
             ('warn', self._streams.silent()),
             ('warn', self._streams.slow()),
         )
@@ -162,6 +163,21 @@ class Online:
             'online residual of unseen data [%]': residual,
             'online gaps': self._learning.gaps,
         }
+
+
+def said_of(findings: Sequence[Finding]) -> tuple[tuple[str, str], tuple[str, str]]:
+    """
+    Return (level, words) of ``findings`` that spoil the estimate, and of those that do not.
+
+    Messages that lack values are not learnt from: another node may repeat positions alone.
+    """
+    spoiling, left_out = [], []
+    for finding in findings:
+        if finding.severity == MASKED and finding.name.endswith('not finite'):
+            left_out.append(f'{finding.says}, which are left out')
+        else:
+            spoiling.append(finding.says)
+    return ('error', '; '.join(spoiling)), ('warn', '; '.join(left_out))
 
 
 def topics_of(options: Any, joint_states: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ those that make the described bodies right, friction free.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -19,6 +19,8 @@ import numpy as np
 from scipy.optimize import lsq_linear
 
 from .gain_problem import GainProblem, GainSolution, JointRows
+from ..checks.admission import admission, BY_GAINS, BY_MASSES, unusable
+from ..checks.thresholds import GOOD_RESIDUAL, UNUSABLE_RESIDUAL
 from ..dynamics.friction import LAWS, never_negative
 from ..dynamics.inertial_parameters import about_origin, bodies, carrying_body, Parameter
 from ..dynamics.regressor import RegressorBlock, RowGroup
@@ -28,18 +30,18 @@ from ..estimation.least_squares import pseudo_inverse
 from ..estimation.r_factors import one_thread, RFactors
 from ..estimation.residuals import Residuals
 from ..identification.choose.time_offset import aligned
-from ..identification.prepare.dataset import Dataset, read_dataset
+from ..identification.prepare.dataset import Dataset, name_of, read_dataset
 from ..identification.prepare.mounting import structural_base
 from ..identification.reduce.model_columns import ModelColumns
 from ..identification.reduce.structure import one_alternative
 from ..identification.reduce.wide_factor import wide_factor, wide_structure
 from ..measurement.joints.drives import is_commanded
+from ..measurement.joints.effort_source import DESCRIBED_SCALE
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD
 
 SIGNIFICANT_SCALE = 3.0  # standard errors of the load's share in the efforts, or of the bodies'
 NO_INERTIA = np.zeros((3, 3))  # [kg m^2] of a compact load
-DESCRIBED_SCALE = 0.15  # standard deviation of a described body's mass, and of all alike
 NONE_GIVEN: Mapping[str, float] = MappingProxyType({})  # {joint: gain}
 INDEPENDENT_ROWS: Mapping[str, float] = MappingProxyType({})  # {joint: correlation time}, 1 each
 REWEIGHTED = 3  # times that gains are solved: weights are by the residuals of the solution before
@@ -77,6 +79,7 @@ class DriveGains:
     standard_deviation : joint -> standard deviation of the effort's residual [unit of effort]
     relative_percent : of the effort that is not explained [%]
     described : whether the scale is that of the described masses
+    forced : {recording: why checks refuse it} of those used by force
     """
 
     gains: dict[str, float]
@@ -86,6 +89,7 @@ class DriveGains:
     standard_deviation: dict[str, float]
     relative_percent: float
     described: bool = False
+    forced: dict[str, str] = field(default_factory=dict)
 
 
 def solve_drive_gains(
@@ -320,11 +324,52 @@ def identify_drive_gains(
         as the difference of commanded and measured positions, whose gain is the stiffness
     urdf : text of the description, '' for the recordings' own
     known : {joint: torque per effort} of gains that are known, e.g. from the datasheet
-    RobotModelError where ``link`` does not move.
+    RobotModelError where ``link`` does not move; RecordingError where checks refuse a recording
+    for more than its unit, see ``forced_drive_gains``.
     """
+    return _drive_gains(loaded, options, (method, urdf), (link, known), force=False)
+
+
+def forced_drive_gains(
+    loaded: Sequence[tuple[Recording, KnownLoad]],
+    options: Any,
+    *,
+    method: str = DEFAULT_METHOD,
+    urdf: str = '',
+    link: str = '',
+    known: Mapping[str, float] = NONE_GIVEN,
+) -> DriveGains:
+    """
+    Return the DriveGains also from recordings that checks refuse, which they say.
+
+    loaded, options, method, urdf, link, known : see ``identify_drive_gains``
+    """
+    return _drive_gains(loaded, options, (method, urdf), (link, known), force=True)
+
+
+def _drive_gains(
+    loaded: Sequence[tuple[Recording, KnownLoad]],
+    options: Any,
+    robot: tuple[str, str],
+    scale: tuple[str, Mapping[str, float]],
+    force: bool,
+) -> DriveGains:
+    """
+    Return the DriveGains.
+
+    robot : name of the method, text of the description; scale : what gives it, the link that
+        carries loads and known gains; force : also from what checks refuse
+    """
+    method, urdf = robot
+    link, known = scale
     commanded = is_commanded(options.effort_kind)
     options = _as_recorded(options, commanded)
     recordings = [recording for recording, _ in loaded]
+    admitted = admission(recordings, options, but=BY_GAINS, method=method, urdf=urdf)
+    refused = admitted.refused
+    if refused and not force:  # without one of them the gains are others
+        raise unusable(refused)
+    recordings = admitted.of_all().cleaned()
     loads = [load for _, load in loaded]
     data = read_dataset(recordings, options, method, urdf)
     gains = _gains_of(data, loads, link, known)
@@ -334,7 +379,35 @@ def identify_drive_gains(
         options = replace(options, find_time_offset=False, time_offset=later)
         data = read_dataset(recordings, options, method, urdf)
         gains = _gains_of(data, loads, link, known)
-    return gains
+    refused |= _refused_by(gains, data)
+    if refused and not force:
+        raise unusable(refused)
+    return replace(gains, forced=refused)
+
+
+def _refused_by(gains: DriveGains, data: Dataset) -> dict[str, str]:
+    """
+    Return {recording: why} of those that contradict the ``gains`` found from a Dataset.
+
+    Efforts of other joints look like currents until they have their gains.
+    """
+    options, joints = data.options, data.robot.joint_names
+    names = [name_of(recording) for recording in data.recordings]
+    most = GOOD_RESIDUAL
+    if gains.described:
+        most = UNUSABLE_RESIDUAL
+    if gains.relative_percent > 100.0 * most:
+        reason = f'gains and free bodies leave {gains.relative_percent:.0f} % of the efforts'
+        return dict.fromkeys(names, reason)
+    if not set(joints) <= set(gains.gains) or options.gear_ratio or options.coupling:
+        return {}
+    values = tuple(gains.gains[joint] for joint in joints)
+    in_torques = replace(options, effort_kind='current', drive_gain=values)
+    if is_commanded(options.effort_kind):
+        in_torques = replace(options, stiffness=values)
+    return admission(
+        data.recordings, in_torques, but=BY_MASSES, method=data.method.name, urdf=data.robot.urdf
+    ).refused
 
 
 def _gains_of(

@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from ..checks.admission import usable
+from ..checks.finding_kinds import MODEL_KINDS
 from ..dynamics.friction import LAWS
 from ..errors import ConfigError, EstimationError
 from ..estimation.base_parameters import BaseParameters
@@ -87,6 +89,7 @@ def identify_gravity(
     method: str = DEFAULT_METHOD,
     urdf: str = '',
     prior: str | Sequence[float] = 'nominal',
+    keep_all: bool = False,
 ) -> GravityEstimate:
     """
     Return the GravityEstimate of ``recordings`` that share one mounting.
@@ -95,6 +98,8 @@ def identify_gravity(
     urdf : text of the description, '' for the recordings' own
     prior : decides the sign: 'nominal' inertias of the description, 'none', or a direction (3,)
         in whose half-space gravity lies, as a base IMU or a person gives it
+    keep_all : use also what checks of the signals refuse or mask; what they see by a model waits
+        for gravity, and is asked by the identification that follows
     ConfigError for another prior; EstimationError when no direction explains the torques.
     """
     if isinstance(prior, str) and prior not in ('nominal', 'none'):
@@ -105,8 +110,12 @@ def identify_gravity(
         raise ConfigError(
             'gravity from torques', found=f'method {method}', exists=methods_of(Tiltable)
         )
+    options = replace(options, mounting='upright')
+    if not keep_all:
+        admitted = usable(recordings, options, but=MODEL_KINDS, method=method, urdf=urdf)
+        recordings = admitted.recordings
     with one_thread():
-        data = read_dataset(recordings, replace(options, mounting='upright'), method, urdf)
+        data = read_dataset(recordings, options, method, urdf)
         data, model_columns = aligned_columns(data, RowReader())
         search = _Search(data, model_columns.wide)
         best, antipode = search.minima()

@@ -14,14 +14,14 @@ its mass, as loose as a gripper, about its centre of mass.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy import fft
 
 from ..checks.admission import usable
-from ..checks.finding import DO_NOT_USE
+from ..checks.finding import DO_NOT_USE, forced_lines
 from ..dynamics.description import HEAVIEST
 from ..dynamics.inertial_parameters import (
     about_center,
@@ -64,6 +64,7 @@ class Payload:
     from_data : {mass, center_of_mass, inertia: share of the variance before any data that they
         took away}; what lacks to 1 is the ball's
     relative_percent : residual relative (RMS) to the torque that the load adds [%]
+    forced : {recording: why checks refuse it} of those used by force
     """
 
     link: str
@@ -77,6 +78,7 @@ class Payload:
     parameters: np.ndarray
     from_data: dict[str, float]
     relative_percent: float
+    forced: dict[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return self.to_text()
@@ -90,17 +92,22 @@ class Payload:
             f'{x:.3g} +- {e:.1g}'
             for x, e in zip(np.diag(self.inertia), np.diag(self.inertia_error))
         )
-        return (
+        text = (
             f'{self.link} carries {self.mass:.4f} +- {self.mass_error:.4f} kg, centre of mass '
             f'{center} m in {self.frame}; relative residual {self.relative_percent:.1f} % of '
             f'what the load adds to the torque\nmoments of inertia {moments} kg m^2 about it, '
             f'{100.0 * self.from_data["inertia"]:.0f} % from the data, else as of a ball '
             'of 0.3 kg/l'
         )
+        return '\n'.join([*forced_lines(self.forced), text])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values with their units, for JSON and YAML."""
+        forced = {}
+        if self.forced:
+            forced['forced'] = self.forced
         return {
+            **forced,
             'link': self.link,
             'frame': self.frame,
             'mass': {'value': self.mass, 'standard_error': self.mass_error, 'unit': 'kg'},
@@ -126,6 +133,7 @@ def identify_payload(
     empty: Sequence[Recording] = (),
     link: str = '',
     frame: str = '',
+    force: bool = False,
 ) -> Payload:
     """
     Return the Payload that a link of an identified arm carries in ``recordings``.
@@ -134,19 +142,26 @@ def identify_payload(
         taken off; none: the model alone stands for the bare arm
     link : that carries it, the last one by default; frame : link of the URDF in whose frame the
         centre and inertia are given, the carrying link by default
+    force : also from what checks refuse, which the Payload says
     RobotModelError for another robot, link or frame; EstimationError for a model file whose base
     parameters are of another version; RecordingError where the motions differ, or where checks
     refuse all recordings, with the load or without: see ``admission``.  Without ``empty``
     EstimationError where the verdict on the model is "do not use": its errors would be the load's.
     """
-    if not empty:
+    forced: dict[str, str] = {}
+    if not empty and force:
+        forced |= _refused_model(model)
+    elif not empty:
         _check_verdict(model)
     link, first = carrying_body(model.parameters, link)
     options, urdf = prediction_options(model), model.robot['urdf']
-    loaded, bare = (
-        usable(some, options, method=model.method, urdf=urdf, model=model)
+    admitted = [
+        usable(some, options, force=force, method=model.method, urdf=urdf, model=model)
         for some in (recordings, empty)
-    )
+    ]
+    loaded, bare = (each.recordings for each in admitted)
+    for each in admitted:
+        forced |= each.forced
     data = read_dataset([*loaded, *bare], options, model.method, urdf)
     for robot in data.robots:
         check_robot(model, robot)
@@ -165,16 +180,23 @@ def identify_payload(
             load, relative = _solved(
                 lambda: _left_over(data, model, columns), link, turn * np.sqrt(variances)
             )
-    return _described((link, frame), placement, load, relative)
+    return replace(_described((link, frame), placement, load, relative), forced=forced)
+
+
+def _refused_model(model: IdentifiedModel) -> dict[str, str]:
+    """Return {what: why} of a ``model`` that its own checks refused, {} of others."""
+    verdict = model.statistics.get('verdict', {})
+    if verdict.get('word') != DO_NOT_USE:
+        return {}
+    return {'the model of the bare arm': '; '.join(verdict['reasons'])}
 
 
 def _check_verdict(model: IdentifiedModel) -> None:
     """Raise EstimationError for a ``model`` that its own checks refused."""
-    verdict = model.statistics.get('verdict', {})
-    if verdict.get('word') == DO_NOT_USE:
+    for name, reasons in _refused_model(model).items():
         raise EstimationError(
-            f'the verdict on the model of the bare arm is "{DO_NOT_USE}"',
-            found='; '.join(verdict['reasons']),
+            f'the verdict on {name} is "{DO_NOT_USE}"',
+            found=reasons,
             do='correct what it names and identify the bare arm again, or weigh by difference: '
             '--empty BAG --loaded BAG',
         )

@@ -7,7 +7,7 @@ difference of two estimates has the sum of their variances.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 import math
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from .curves import friction_columns, top_speed
 from .knowledge import DIFFERENT, fits, significant, WHERE, with_error
 from .sheet import Table
+from ..checks.finding import forced_lines
 from ..errors import RobotModelError
 from ..identification.identified_model import IdentifiedModel
 
@@ -36,6 +37,7 @@ class Comparison:
     relative : {'training', 'cross-validation', 'validation': relative residual [%] of each model
         on data of its own, None: has none}
     friction : {joint: (speeds (N,), torques (models, N) [N m])} of the friction curves
+    forced : {recording: why checks refuse it} of one that is used by force
     """
 
     names: tuple[str, ...]
@@ -44,6 +46,7 @@ class Comparison:
     fits: Mapping[str, Any]
     relative: Mapping[str, tuple[float | None, ...]]
     friction: Mapping[str, tuple[np.ndarray, np.ndarray]]
+    forced: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def different(self) -> list[Row]:
@@ -56,7 +59,11 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
+        forced = {}
+        if self.forced:
+            forced['forced'] = dict(self.forced)
         return {
+            **forced,
             'models': list(self.names),
             'created': list(self.created),
             'base_parameters': [dict(row) for row in self.rows],
@@ -68,8 +75,9 @@ class Comparison:
     def to_text(self) -> str:
         """Return a table for a terminal: what differs, and how well each predicts."""
         lines = [
+            *forced_lines(self.forced),
             f'{len(self.different)} of {len(self.rows)} base parameters differ from '
-            f'{self.names[0]} by more than {DIFFERENT:.0f} standard errors'
+            f'{self.names[0]} by more than {DIFFERENT:.0f} standard errors',
         ]
         for row in self.different:
             lines.append(

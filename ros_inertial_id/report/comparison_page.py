@@ -6,19 +6,21 @@ from .comparison import Comparison, estimates_of, minute, residuals_table, Row
 from .drawings import Drawings
 from .knowledge import DIFFERENT, significant, typeset
 from .sheet import Card, Cell, Section, Sheet, Table
+from ..checks.finding import forced_lines
 
 
 def head(comparison: Comparison, _: Drawings) -> Sheet:
     """Return title, how many parameters differ, and the residuals on one bag."""
     different = len(comparison.different)
-    cards = [
+    cards = [Card('by force', line, True) for line in forced_lines(comparison.forced)]
+    cards.append(
         Card(
             f'{different} of {len(comparison.rows)}',
             f'base parameters differ from the first model by more than {DIFFERENT:.0f} '
             'standard errors',
             different > 0,
         )
-    ]
+    )
     for name, fit in comparison.fits.items():
         percent = significant(fit['relative_percent'])
         cards.append(Card(f'{percent} %', f'relative residual of {name} on the bag'))

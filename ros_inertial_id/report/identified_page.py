@@ -277,6 +277,17 @@ def parameters(numbers: IdentifiedNumbers, _: Drawings) -> Iterator[Section]:
     )
 
 
+def uncertainty(numbers: IdentifiedNumbers, _: Drawings) -> Iterator[Section]:
+    """Yield the budget of the combined standard errors, a bar per group of parameters."""
+    yield Section(
+        'Uncertainty',
+        'what the combined standard errors owe to which source',
+        numbers.sentences['Uncertainty'],
+        [parameter_tables.budget_table(numbers.model)],
+        opened=False,
+    )
+
+
 def provenance(numbers: IdentifiedNumbers, _: Drawings) -> Iterator[Section]:
     """Yield recordings, versions and the command that make the model again."""
     yield Section(

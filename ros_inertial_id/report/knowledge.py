@@ -211,6 +211,13 @@ def posterior(model: IdentifiedModel, alone: bool = False) -> np.ndarray:
     return np.outer(sd, sd) * (np.eye(len(sd)) - K.T @ gain)
 
 
+def lead_columns(model: IdentifiedModel) -> list[int]:
+    """Return the numbers (b,) of the parameters whose columns are those of the base parameters."""
+    number = {p.name: k for k, p in enumerate(model.parameters)}
+    # The first of a sum stands in no other one, with coefficient 1 (Gautier 1991).
+    return [number[next(iter(entry['grouping']))] for entry in model.base]
+
+
 def _links_without_inertia(model: IdentifiedModel) -> set[str]:
     """Return the links whose inertial parameters the description does not give: all are zero."""
     largest: dict[str, float] = {}

@@ -12,6 +12,7 @@ from .drawings import Drawings
 from .knowledge import significant, with_error
 from .load_data import load_lines
 from .sheet import Card, Section, Sheet, Table
+from ..checks.finding import forced_lines
 from ..dynamics.inertial_parameters import bodies
 from ..identification.identified_model import IdentifiedModel
 from ..identification.model.inverse_dynamics import InverseDynamics
@@ -92,10 +93,12 @@ def head(numbers: WeighedNumbers, _: Drawings) -> Sheet:
     load = numbers.load
     mass, error = with_error(load.mass, load.mass_error)
     from_data = load.from_data['inertia']
+    by_force = [Card('by force', line, True) for line in forced_lines(load.forced)]
     return Sheet(
         f'Payload of {load.link}',
         f'Weighed with the bare arm of {numbers.bare}',
         (
+            *by_force,
             Card(f'{mass} ± {error} kg', 'mass with one standard error'),
             Card(
                 f'{significant(load.relative_percent)} %',

@@ -299,6 +299,15 @@ for (const cell of document.querySelectorAll('.whisker')) if (cell.dataset.sort)
   node('path', {class: 'nominal', d: `M${x - 3} 6l3 -3l3 3l-3 3z`}, svg);
 }
 
+// Shares of a sum, side by side, in the order of the columns behind.
+for (const cell of document.querySelectorAll('.shares')) {
+  const svg = node('svg', {class: 'bar-line', viewBox: '0 0 300 12', 'aria-hidden': 'true'}, cell);
+  let x = 0;
+  cell.dataset.sort.split(' ').forEach((share, k) => {
+    node('path', {class: `s-j${k}`, style: 'stroke-width:12', d: `M${x} 6h${300 * share}`}, svg);
+    x += 300 * share; });
+}
+
 // Tables and numbers as files: made when they are asked for, since most are not.
 const save = (link, name, type, text) => { link.download = name;
   link.setAttribute('href', URL.createObjectURL(new Blob([text], {type}))); };

@@ -28,6 +28,7 @@ prediction           How well it predicts                residuals, curves, uses
 links                What the links weigh                links, bodies of the model
 friction             Friction                            friction curves of the training
 decisions            What was decided, and why           choices, findings, sensors, settings
+uncertainty          Uncertainty                         budget of errors by source
 parameters           Parameters                          base parameters and their errors
 provenance           Provenance                          recordings, versions, the command
 of CheckedNumbers
@@ -69,6 +70,7 @@ from .identified_page import (
     parameters,
     prediction,
     provenance,
+    uncertainty,
 )
 from .page import Page
 from .payload_page import components, for_controllers, holding, WeighedNumbers
@@ -110,6 +112,7 @@ __all__ = [
     'Section',
     'Sheet',
     'Table',
+    'uncertainty',
     'WeighedNumbers',
 ]
 
@@ -119,7 +122,7 @@ if TYPE_CHECKING:  # scipy behind them takes a third of the time to start
 
 IDENTIFICATION: Page[IdentifiedNumbers] = Page(
     identified_page.head,
-    (prediction, links, friction, decisions, parameters, provenance),
+    (prediction, links, friction, decisions, uncertainty, parameters, provenance),
 )
 CHECKUP: Page[CheckedNumbers] = Page(checkup_page.head, (recordings, joints, findings))
 PAYLOAD: Page[WeighedNumbers] = Page(payload_page.head, (holding, components, for_controllers))

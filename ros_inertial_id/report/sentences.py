@@ -9,7 +9,7 @@ unit; advice.
 from collections.abc import Mapping
 from typing import Any
 
-from . import choice_facts, parameter_facts, prediction_facts, recording_facts
+from . import budget_facts, choice_facts, parameter_facts, prediction_facts, recording_facts
 from .knowledge import DIFFERENT
 
 Facts = tuple[Any, ...]  # a NamedTuple of a module of facts
@@ -148,6 +148,24 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
             'missing',
             'Under this mounting no motion excites {missing}; other mountings need them. Record '
             'with the base tilted before the robot is mounted another way.',
+        ),
+    ),
+    budget_facts.BudgetFacts: (
+        (
+            ALWAYS,
+            'Combined standard errors are {wider:.2f} times the standard errors, '
+            '{percent:.0f} % of their squares by {what}: {remedy}.',
+        ),
+        (
+            'off',
+            'Efforts do not fit the bodies as the other joints show them: {off}. The calibration '
+            'is wrong or friction grows with the load; calibrate, until then rely on the combined '
+            'errors of parameters of these joints.',
+        ),
+        (
+            'unseen',
+            'The motion does not show the effort scale of {unseen}: friction there is uncertain '
+            'by {calibration} %.',
         ),
     ),
     recording_facts.UnusedFacts: ((ALWAYS, 'Recording not used: {path}: {reason}'),),

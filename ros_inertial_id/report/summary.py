@@ -26,6 +26,8 @@ ENTRY_KEYS = (
     'relative_percent',
     'nominal',
     'unconstrained',
+    'combined_error',
+    'budget',
 )
 
 
@@ -85,6 +87,7 @@ def outline_of(
         unconstrained = dict(statistics['unconstrained'])
         unconstrained.pop('values', None)
         statistics['unconstrained'] = unconstrained
+    statistics.pop('systematic_errors', None)
     mounting = dict(model.mounting)
     of_parameters = {key: mounting.pop(key) for key in ('known', 'missing') if key in mounting}
     return {

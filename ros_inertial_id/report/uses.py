@@ -6,11 +6,14 @@ Page, terminal and JSON say these numbers, computed here once.  What is graded, 
 - gravity compensation: two standard errors of the torque that holds the robot at rest, over
   postures within the training range; good as well below the joint's dry friction, which holds
   what is missing;
-- feedforward: the residual of a joint that moved, relative to its measured torque;
+- feedforward: the residual of a joint that moved, with the error of its torque that no recording
+  shows (gains, zeros, tilt), relative to its measured torque;
 - contact: the torque that errors of the model reach once an hour, with the band of the prediction
-  at its widest within the training range (as the observer of contact decides; noise adds to it);
+  at its widest within the training range (as the observer of contact decides; noise adds to it),
+  with two of the errors that no recording shows;
 - simulation: the residual of feedforward, where the links are physically consistent;
-- payload, of the whole arm: the mass whose torque is two standard errors in one posture.
+- payload, of the whole arm: the mass whose torque is two standard errors in one posture, of the
+  residual and of the torque at rest.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .curves import friction_columns, top_speed, trained_range
-from .knowledge import best_fit, posterior, shortened, significant
+from .knowledge import best_fit, lead_columns, posterior, shortened, significant
 from .model_statistics import ModelStatistics
 from ..checks.finding import DO_NOT_USE
 from ..dynamics.description import HEAVIEST
@@ -45,7 +48,7 @@ GOOD_UP_TO, NO_ABOVE = 0.1, 0.5  # ratios up to which a use is good, and beyond 
 # Largest ratio that is good, largest that is not "no", and what it is the ratio of.
 LIMITS = {
     GRAVITY: (GOOD_UP_TO, NO_ABOVE, 'two standard errors to holding torque, or dry friction'),
-    FEEDFORWARD: (GOOD_UP_TO, NO_ABOVE, 'residual {where} to measured torque'),
+    FEEDFORWARD: (GOOD_UP_TO, NO_ABOVE, 'combined residual {where} to torque'),
     CONTACT: (GOOD_UP_TO, NO_ABOVE, 'detected torque, 1 false alarm an hour, to largest torque'),
     SIMULATION: (GOOD_UP_TO, NO_ABOVE, 'residual of consistent links to torque'),
     PAYLOAD: (GOOD_UP_TO**2, GOOD_UP_TO, 'mass detected in one posture to mass of all links'),
@@ -63,6 +66,7 @@ class JointUse:
     One joint (or row of a sensor): numbers in its ``unit``, None where they are not known.
 
     residual, torque : RMS of residual and measured torque; percent : their ratio [%]
+    systematic_percent : error of the torque that no recording shows, RMS over motions, of it [%]
     holding, holding_error : RMS over postures of the torque at rest, and of two standard errors
     dry_friction; contact : smallest torque that is called contact; moved : in the training
     uses : {use: grade} of those that this kind of row has; a row of a sensor has none
@@ -81,6 +85,14 @@ class JointUse:
     uses: dict[str, str]
     moved: bool = True
     wrong: bool = False
+    systematic_percent: float = 0.0
+
+    @property
+    def combined_percent(self) -> float | None:
+        """Return the residual with the error that no recording shows, of the torque [%]."""
+        if self.percent is None:
+            return None
+        return float(np.hypot(self.percent, self.systematic_percent))
 
     def number(self, use: str) -> str:
         """Return the number that decides a ``use``, with its unit, '' where there is none."""
@@ -89,7 +101,7 @@ class JointUse:
         if not self.moved and use != GRAVITY:
             return 'stood still'
         torques = {GRAVITY: self.holding_error, CONTACT: self.contact}
-        value, unit = self.percent, '%'
+        value, unit = self.combined_percent, '%'
         if use in torques:
             value, unit = torques[use], self.unit
         if value is None:
@@ -195,8 +207,8 @@ class Holding(NamedTuple):
     """
     Torques of a joint that hold the robot at rest, over postures (N,) within the training range.
 
-    torque, error : RMS over postures, of it and of two standard errors [N m or N], None of a row
-        that no joint has
+    torque, error : RMS over postures, of it and of two combined standard errors [N m or N], None
+        of a row that no joint has
     per_kg : (N,) of a mass on the last link [N m/kg or N/kg]
     """
 
@@ -237,8 +249,10 @@ class _Assessment:
         self.stopped = self._statistics.refused
         self.robot, self.method = robot_of_model(model), METHODS[model.method]
         self.holding: Mapping[str, Holding] = {}
+        self.systematic: Mapping[str, float] = {}
         if isinstance(self.method, JointTorques):
             self.holding = _holding(model, self.method, self.robot)
+            self.systematic = _systematic_shares(model, self.method, self.robot)
         self.measured = self.fit.get('measured_rms', {})
         self.largest_torque = max(self.measured.values(), default=0.0)
         self._units = _units(model, self.robot)
@@ -257,9 +271,12 @@ class _Assessment:
         """Return the numbers and grades of one joint or row, by its name."""
         residual, torque = self.fit['rms'][name], self.measured.get(name) or None
         moved = self._moved(name)
+        systematic = self.systematic.get(name, 0.0)
         percent = contact = None
         if moved:
             contact = _contact(self.model, name, self._alarm_ratios[name])
+        if contact is not None:
+            contact = float(np.hypot(contact, TWO * systematic * (torque or 0.0)))
         if moved and torque:
             percent = 100.0 * residual / torque
         held = self.holding.get(name, NOT_HELD)
@@ -276,6 +293,7 @@ class _Assessment:
             uses={},
             moved=moved,
             wrong=name in self._wrong,
+            systematic_percent=100.0 * systematic,
         )
         return replace(use, uses=self._grades(use))
 
@@ -292,14 +310,12 @@ class _Assessment:
                 GRAVITY, joint.holding_error, joint.holding, joint.dry_friction
             )
         if joint.name in self.robot.joint_names:
-            torque = None  # that says nothing where the joint stood still
-            if joint.moved:
-                torque = joint.torque
-            grades[FEEDFORWARD] = _grade(FEEDFORWARD, joint.residual, torque)
+            # Of a joint that stood still nothing is known.
+            grades[FEEDFORWARD] = _grade(FEEDFORWARD, joint.combined_percent, 100.0)
             grades[CONTACT] = _grade(CONTACT, joint.contact, self.largest_torque)
             grades[SIMULATION] = NO
             if self.consistent:
-                grades[SIMULATION] = _grade(SIMULATION, joint.residual, torque)
+                grades[SIMULATION] = _grade(SIMULATION, joint.combined_percent, 100.0)
         if joint.wrong:
             return dict.fromkeys(grades, NO)
         return grades
@@ -353,24 +369,61 @@ def _holding(
     """Return {joint: Holding} of a ``model`` in postures at random."""
     low, high = trained_range(model)
     q = np.random.default_rng(0).uniform(low, high, (HOLDING_POSTURES, len(robot)))
-    covariance = posterior(model)
-    state = method.state_of(robot, q, np.zeros_like(q), np.zeros_like(q))
-    blocks = list(method.regress(state, robot, model.parameters))
+    covariance, leads = posterior(model), lead_columns(model)
+    systematic = model.systematic_errors
     mass = _mass_of_last_link(model, robot)
     holding = {}
-    for k, group in enumerate(blocks[0].groups):
-        W = np.zeros((HOLDING_POSTURES, len(model.parameters)))
-        W[:, group.columns] = np.concatenate([block.groups[k].W for block in blocks])
+    for name, W in _rows(model, method, robot, (q, np.zeros_like(q), np.zeros_like(q))).items():
         variance = ((W @ covariance) * W).sum(1)
+        variance += ((W[:, leads] @ systematic) ** 2).sum(1)
         per_kg = np.zeros(HOLDING_POSTURES)
         if mass is not None:
             per_kg = W[:, mass]
-        holding[group.name] = Holding(
+        holding[name] = Holding(
             float(np.sqrt(np.mean((W @ model.values) ** 2))),
             TWO * float(np.sqrt(max(np.mean(variance), 0.0))),
             per_kg,
         )
     return holding
+
+
+def _rows(
+    model: IdentifiedModel,
+    method: JointTorques[RobotModel, Any],
+    robot: RobotModel,
+    motion: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> dict[str, np.ndarray]:
+    """Return {joint: rows (N, p) of the parameters} at states ``motion``: q, v, a (N, n)."""
+    blocks = list(method.regress(method.state_of(robot, *motion), robot, model.parameters))
+    rows = {}
+    for k, group in enumerate(blocks[0].groups):
+        W = np.zeros((len(motion[0]), len(model.parameters)))
+        W[:, group.columns] = np.concatenate([block.groups[k].W for block in blocks])
+        rows[group.name] = W
+    return rows
+
+
+def _systematic_shares(
+    model: IdentifiedModel, method: JointTorques[RobotModel, Any], robot: RobotModel
+) -> dict[str, float]:
+    """Return {joint: RMS error of its torque that no recording shows, of that torque's RMS}."""
+    systematic = model.systematic_errors
+    if not systematic.size:
+        return {}
+    random = np.random.default_rng(0)
+    size = (HOLDING_POSTURES, len(robot))
+    low, high = trained_range(model)
+    q = random.uniform(low, high, size)
+    # RMS of speeds and accelerations of motions within a range are about a third of its ends.
+    v, a = (
+        random.normal(0.0, [_largest_size(model, j, rate) / 3.0 for j in robot.joint_names], size)
+        for rate in ('v', 'a')
+    )
+    leads, shares = lead_columns(model), {}
+    for name, W in _rows(model, method, robot, (q, v, a)).items():
+        error = np.linalg.norm(W[:, leads] @ systematic)
+        shares[name] = float(error / max(np.linalg.norm(W @ model.values), 1e-300))
+    return shares
 
 
 def _mass_of_last_link(model: IdentifiedModel, robot: RobotModel) -> int | None:
@@ -391,7 +444,8 @@ def _payload(holding: Mapping[str, Holding], residuals: Mapping[str, float]) -> 
     for name, held in holding.items():
         residual = residuals.get(name)
         if residual:
-            information += float(np.mean((held.per_kg / residual) ** 2))
+            error = np.hypot(residual, (held.error or 0.0) / TWO)
+            information += float(np.mean((held.per_kg / error) ** 2))
     rounding = (TWO / HEAVIEST) ** 2
     if information <= rounding:
         return None

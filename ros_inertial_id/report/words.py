@@ -17,6 +17,7 @@ def verdict(model: IdentifiedModel, listed: int = 10) -> list[str]:
 def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
     """Return {heading: sentences} of the verdict on a ``model``, see ``verdict``."""
     from . import (
+        budget_facts,
         choice_facts,
         parameter_facts,
         prediction_facts,
@@ -38,6 +39,7 @@ def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
         ),
         'Recordings': [*said(parameter_facts.structure_facts(model)), *recording_sentences(model)],
         'Parameters': said(parameter_facts.parameter_facts(model, evaluated, listed)),
+        'Uncertainty': said(budget_facts.budget_facts(model, evaluated, listed)),
         'What would help': said(
             parameter_facts.motion_facts(model, evaluated),
             parameter_facts.mounting_facts(model, listed),

@@ -1,6 +1,7 @@
 """Test what samples show by themselves: of joints without a description, of sensors, in pieces."""
 
 from dataclasses import replace
+import re
 from xml.etree import ElementTree
 
 import mujoco_arm
@@ -11,10 +12,14 @@ from recordings import recording_of
 
 from ros_inertial_id.checks import channel_checks as module
 from ros_inertial_id.checks import signal_values
-from ros_inertial_id.checks.channel_checks import channel_checks
+from ros_inertial_id.checks.channel_checks import channel_checks, signal_findings
 from ros_inertial_id.checks.finding import DOUBTFUL, MASKED, NOTE, WRONG
-from ros_inertial_id.checks.signals import Quantity
+from ros_inertial_id.checks.signals import Quantity, raw_signals
+from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.errors import RecordingError
+from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
 from ros_inertial_id.measurement.recording import Channel
+from ros_inertial_id.measurement.signals import uniform_clock
 
 IMU = 'sensor_msgs/msg/Imu'
 
@@ -164,6 +169,19 @@ def test_coarse_positions_are_no_wrong_stamps():
     assert 'wrong rate or stamps' in {f.name for f in found}
 
 
+def test_stamps_that_begin_anew_are_episodes():
+    t, q, v, tau = _motion()
+    episodes = np.tile(t[:1000], 4)
+    (finding,) = channel_checks(_joints(episodes, q, v, tau))
+    assert finding.says == 'the stamps begin anew 3 times in 4000 messages'
+    assert 'episodes one after the other' in finding.do and finding.name == 'stamps run backwards'
+    with pytest.raises(RecordingError, match='begin anew each time: episodes'):
+        uniform_clock((episodes * 1e9).astype(int), 0, '/a')
+    back = np.where(t < 8.0, t, t - 0.8)  # one clock that is set back
+    (finding,) = channel_checks(_joints(back, q, v, tau))
+    assert 'run backwards 1 times' in finding.says
+
+
 def test_messages_that_come_twice_are_no_stamps_that_repeat():
     t, q, v, tau = _motion()
     twice = np.sort(np.r_[np.arange(len(t)), 40 * np.arange(100) + 7])
@@ -183,12 +201,23 @@ def test_stamps_before_the_clock_runs_are_another_clock():
     assert finding.says == 'the stamps jump by 1.7e+09 s after 400 messages'
 
 
-def test_messages_that_come_in_another_order_are_counted():
+def test_messages_that_come_in_another_order_are_sorted_and_counted():
     t, q, v, tau = _motion()
     order = np.arange(len(t))
     order[[100, 101, 2000, 2001]] = order[[101, 100, 2001, 2000]]
     (finding,) = channel_checks(_joints(*(x[order] for x in (t, q, v, tau))))
-    assert finding.says == 'the stamps run backwards 2 times in 4000 messages'
+    assert finding.says.startswith('4 of 4000 messages do not come in the order of their stamps')
+    assert finding.severity == NOTE
+
+
+def test_a_clock_that_is_set_back_early_is_a_note_and_one_in_the_middle_is_wrong():
+    t, q, v, tau = _motion()
+    (finding,) = channel_checks(_joints(np.where(t < 2.0, t, t - 0.5), q, v, tau))
+    assert finding.name == 'clock set back' and finding.severity == NOTE
+    assert '88 % of the messages are used' in finding.says
+    (finding,) = channel_checks(_joints(np.where(t < 9.0, t, t - 0.5), q, v, tau))
+    assert finding.name == 'stamps run backwards' and finding.severity == WRONG
+    assert re.search(r'BAG@9\.0[01]\d: takes the longest part', finding.do)
 
 
 def test_a_jerk_that_positions_show_is_no_spike_of_velocities():
@@ -355,3 +384,66 @@ def test_a_stretch_of_a_recording_may_lack_efforts():
     (signals,) = module.joint_signals(channel, {}, origin=0)
     none = Quantity(np.empty(0), np.empty((0, 3)))
     assert module.signal_findings(replace(signals, effort=none, same_topic=False)) == []
+
+
+def _of_arm(q, v, tau, t, lower=-2.8, upper=2.8):
+    """Return the findings on three joints whose limits are those given [rad]."""
+    links = ''.join(f'<link name="l{k}"/>' for k in range(4))
+    joints = ''.join(
+        f'<joint name="{name}" type="revolute"><parent link="l{k}"/><child link="l{k + 1}"/>'
+        f'<axis xyz="0 0 1"/><limit lower="{lower}" upper="{upper}" effort="9" velocity="9"/>'
+        '</joint>'
+        for k, name in enumerate('abc')
+    )
+    robot = load_robot_model(f'<robot name="r">{links}{joints}</robot>')
+    recording = _joints(t, q, v, tau)
+    (signals,) = raw_signals(recording, robot, SignalOptions())
+    return {f.name: f for f in signal_findings(signals)}
+
+
+TICKS = 4096.0 / (2.0 * np.pi)
+SERVO = 60.0 / (2.0 * np.pi) / 0.229
+
+
+@pytest.mark.parametrize(
+    ('velocity_unit', 'named'),
+    [
+        (SERVO, 'counts of 0.229 rpm where the positions are counts of 4096 in a turn'),
+        (np.degrees(1.0), 'degrees where the positions are counts of 4096 in a turn'),
+        (60.0 / (2.0 * np.pi), 'revolutions per minute where the positions are counts of 4096'),
+    ],
+)
+def test_registers_of_servos_are_named(velocity_unit, named):
+    t, q, v, tau = _motion()
+    ticks = np.round(q * TICKS + 2048.0)
+    findings = _of_arm(ticks, np.round(v * velocity_unit), tau, t)
+    assert set(findings) >= {'position in counts', 'velocity in another unit'}
+    assert f'whole numbers up to {ticks.max():.4g}' in findings['position in counts'].says
+    assert named in findings['velocity in another unit'].says
+    assert findings['position in counts'].severity == WRONG
+
+
+def test_degrees_that_may_be_percent_are_said_as_both():
+    t, q, v, tau = _motion()
+    for largest, words in ((130.0, 'are in degrees: up to 130'), (90.0, 'percent of their range')):
+        scale = largest / np.abs(q).max()
+        finding = _of_arm(scale * q, scale * v, tau, t)['position in degrees']
+        assert words in finding.says and '--columns "q_*_deg=NAME_*' in finding.do
+        assert ('recorded again' in finding.do) == (largest < 100.0)
+
+
+@pytest.mark.parametrize(('shift', 'severity'), [(0.0, NOTE), (1.5, WRONG)])
+def test_turns_of_a_joint_with_limits_are_put_together_where_these_allow_it(shift, severity):
+    """As a driver that reports 0 to 360 degrees; with a zero far off no turn is the right one."""
+    t, q, v, tau = _motion()
+    q *= 2.5 / np.abs(q).max()
+    wrapped = np.mod(q + shift, 2.0 * np.pi)
+    assert _of_arm(wrapped, v, tau, t)['position not unwrapped'].severity == severity
+
+
+def test_velocities_and_stamps_are_both_named_where_either_may_be_wrong():
+    t, q, v, tau = _motion()
+    rate = _of_arm(q, 6.33 * v, tau, t)['wrong rate or stamps']
+    assert 'stamps are wrong, or the velocities' in rate.says and '"-=NAME_*"' in rate.do
+    unit = _of_arm(q, np.degrees(v), tau, t)['velocity in another unit']
+    assert 'degrees per second' in unit.says and 'to rad and rad/s' in unit.do

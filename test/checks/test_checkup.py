@@ -1,5 +1,7 @@
 """Test the checkup: clean recordings pass, every injected fault is found under its name."""
 
+from dataclasses import replace
+
 import mujoco_arm
 import numpy as np
 import pytest
@@ -80,6 +82,20 @@ def test_what_a_stretch_loses_is_judged_by_the_whole_recording(arm, monkeypatch)
         finding = next(f for f in found.checks if f.name == 'position stuck')
         assert finding.severity == MASKED
         np.testing.assert_allclose(finding.windows, [(12.0, 14.0)], atol=0.02)
+
+
+@pytest.mark.parametrize('storage', ['', 'sqlite3'])
+def test_where_damage_would_not_show_spikes_say_so_and_nothing_else_does(arm, storage):
+    tau = columns(arm)[5].copy()
+    tau[500, 1] += 200.0
+    wild = rebuilt(arm, effort=tau)
+    for recording, says_so in ((arm, False), (wild, bool(storage))):
+        recording = replace(recording, provenance={'unverified': storage})
+        findings = [f for f in check([recording], OPTIONS).checks if f.name == 'no checksums']
+        assert bool(findings) == says_so
+        assert all(f.severity == NOTE for f in findings)
+    both = check([replace(wild, provenance={'unverified': storage})] * 2, OPTIONS).checks
+    assert [f.name for f in both].count('no checksums') == bool(storage)
 
 
 def test_a_torque_of_noise_is_not_to_be_used_and_carries_nothing_over(arm):

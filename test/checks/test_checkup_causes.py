@@ -40,7 +40,7 @@ def test_positions_in_degrees_are_said_where_no_joint_has_limits(arm):
     assert [(f.name, f.severity) for f in wrapped.checks] == [('position not unwrapped', NOTE)]
     assert wrapped.verdict.word == GOOD
     limited = {f.name: f.severity for f in check([rebuilt(arm, position=q)], OPTIONS).checks}
-    assert limited['position not unwrapped'] == WRONG
+    assert limited['position not unwrapped'] == NOTE  # within its limits in one of the turns
 
 
 def _with_a_slider(urdf):

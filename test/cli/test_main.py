@@ -145,6 +145,45 @@ def test_completions_name_verbs_and_options(capsys, shell):
         assert checked.returncode == 0, checked.stderr
 
 
+@pytest.mark.parametrize('closed', [1, 2], ids=['stdout', 'stderr'])
+@pytest.mark.parametrize('words, status', [(['schema'], 0), (['schema', '--absent'], 2)])
+def test_closed_streams_leave_status_and_the_other_stream_as_they_are(closed, words, status):
+    line = f'exec "$0" -m ros_inertial_id "$@" {closed}>&-'
+    done = subprocess.run(
+        ['sh', '-c', line, sys.executable, *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == status
+    if closed == 1:
+        assert 'Traceback' not in done.stderr and bool(done.stderr) == bool(status)
+    else:
+        assert bool(done.stdout) == (not status)
+
+
+# A result that is so short that it is written when the command ends.
+SMALL = """
+import sys
+from ros_inertial_id.cli import verbs
+from ros_inertial_id.cli.main import main
+verbs.schema_ = lambda options: print('short')
+sys.exit(main(['schema']))
+"""
+
+
+@pytest.mark.skipif(not Path('/dev/full').exists(), reason='no device that is always full')
+def test_a_result_that_cannot_be_written_is_one_line_and_status_2():
+    with open('/dev/full', 'w') as full:
+        done = subprocess.run(
+            [sys.executable, '-c', SMALL],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={**os.environ, 'PYTHONUNBUFFERED': ''},
+        )
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1 and 'No space left' in done.stderr
+
+
 def test_help_of_a_verb_is_asked_for_as_elsewhere(capsys):
     with pytest.raises(SystemExit) as end:
         main(['help', 'drift'])

@@ -1,13 +1,22 @@
 """The verdict of a model on other recordings of its robot, which are clean, is a good one."""
 
+from dataclasses import replace
+
 import mujoco_arm
 import numpy as np
 import pytest
 
+from ros_inertial_id.api.model import model_of
+from ros_inertial_id.api.tasks import compare
 from ros_inertial_id.checks.finding import DO_NOT_USE, GOOD
+from ros_inertial_id.cli.main import main
 from ros_inertial_id.cli.verbs import validated
+from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.identification.identify import identify, validation
 from ros_inertial_id.identification.settings import load_options
+from ros_inertial_id.measurement.bags.writing import write_recording
+from ros_inertial_id.report.sheet import sheet_text
+from ros_inertial_id.report.sheets import comparison_sheet
 
 OPTIONS = load_options('', 'serial_arm')[1]
 
@@ -59,3 +68,35 @@ def test_a_recording_with_negated_efforts_is_not_used(model):
     result = validated(model, [other])
     assert result.verdict['word'] == DO_NOT_USE
     assert result.checkup.checks[0].name == 'effort negated'
+    assert result.refused and not result.fit
+    assert validated(model, [other], force=True).fit
+
+
+def test_nothing_is_printed_of_a_recording_that_is_refused_but_by_force(model, tmp_path, capsys):
+    other = _recorded(1, 200.0, 1.0, turn=-1.0)
+    path = str(tmp_path / 'model.yaml')
+    model_of(model).save(path)
+    write_recording(tmp_path / 'bag', other)
+    assert main(['validate', path, str(tmp_path / 'bag')]) == 0
+    said = capsys.readouterr().out
+    assert 'efforts of all joints are negated' in said and 'but by --force' in said
+    assert 'RMS' not in said
+    assert main(['validate', path, str(tmp_path / 'bag'), '--force']) == 0
+    said = capsys.readouterr().out
+    assert 'efforts of all joints are negated' in said and 'filtered: relative residual' in said
+    with pytest.raises(RecordingError, match='cannot be used.*negated.*but by --force'):
+        compare([path, path], other)
+    forced = compare([path, path], other, force=True)
+    assert forced.to_text().startswith('By force, though ') and forced.fits
+    assert 'is refused: the efforts' in sheet_text(comparison_sheet(forced))
+    with pytest.raises(RecordingError, match='cannot be used.*negated'):
+        model_of(model).validate(other)
+    assert model_of(model).validate(other, force=True)['filtered']
+
+
+def test_a_model_of_other_masses_is_judged_and_not_the_recording(model):
+    """Numbers say how wrong it is: nothing but its own masses speaks against the recording."""
+    half = replace(model, values=0.5 * model.values)
+    result = validated(half, [_recorded(1, 200.0, 1.0)])
+    assert not result.refused and result.verdict['word'] == DO_NOT_USE
+    assert result.fit['filtered']['relative_percent'] > 30.0

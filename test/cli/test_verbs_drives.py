@@ -1,6 +1,7 @@
 """drive-gains and known loads, as typed: bags in, numbers or one line of error out."""
 
 import json
+import re
 
 import loaded_arm as drives
 import mujoco_arm
@@ -43,7 +44,10 @@ def test_drive_gains_from_bags_with_a_known_load(capsys, tmp_path):
     np.testing.assert_allclose(list(told['gains'].values()), drives.gains(), rtol=0.01)
     status, printed, _ = run(capsys, *words, '--gain', 'joint2=8')
     assert status == 0 and 'drive_gain: [' in printed and 'joint2' in printed
-    assert 'described masses fix the scale' in run(capsys, *words)[1]
+    printed = run(capsys, *words)[1]
+    assert 'described masses fix the scale' in printed
+    calibration = re.search(r'calibration: \[([^]]*)\]', printed)[1].split(', ')
+    assert all(0.15 <= float(error) < 0.3 for error in calibration)
     assert 'JOINT=TORQUE' in refused(capsys, *words, '--gain', 'joint2')
     for nothing in ('0', 'nan', 'inf'):
         assert 'not zero' in refused(capsys, *words, '--gain', f'joint2={nothing}')

@@ -45,6 +45,34 @@ def test_inertias_that_no_body_has_are_named_and_not_used(text, doubts):
         assert plausible_inertias(text)[0] == text
 
 
+@pytest.mark.parametrize(
+    'removed, as_if, words',
+    [
+        (r' ix[yz]="[^"]*"| iyz="[^"]*"', r'(ix[yz]|iyz)="[^"]*"', 'ixy, ixz, iyz of base_link'),
+        (r' izz="[^"]*"', rf'({INERTIA})="[^"]*"', 'ixx, ixy, ixz, iyy, iyz, izz of base_link'),
+        (
+            r'<inertia [^>]*/>',
+            rf'({INERTIA})="[^"]*"',
+            'ixx, ixy, ixz, iyy, iyz, izz of base_link',
+        ),
+    ],
+    ids=['off-diagonals', 'a moment', 'the inertia'],
+)
+def test_what_is_not_given_of_inertias_is_zero_and_said(removed, as_if, words, caplog, capfd):
+    found = load_robot_model(re.sub(removed, '', URDF))
+    expected = load_robot_model(re.sub(as_if, r'\1="0"', URDF))
+    np.testing.assert_array_equal(found.inertias, expected.inertias)
+    assert found.inertias[:, 0].all()  # urdfdom takes the masses away
+    assert words in caplog.text
+    assert capfd.readouterr().err == ''  # nothing of urdfdom's own
+
+
+def test_an_inertial_without_a_mass_is_refused():
+    without = re.sub(r'<mass [^>]*/>', '', URDF)
+    with pytest.raises(RobotModelError, match='base_link.* has an inertial without a mass'):
+        load_robot_model(without)
+
+
 def test_of_a_link_with_wrong_moments_mass_and_centre_are_used():
     found, given = (load_robot_model(x).inertias for x in (scaled('izz', 1000.0), URDF))
     np.testing.assert_allclose(found[:, :4], given[:, :4], atol=1e-12)

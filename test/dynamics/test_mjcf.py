@@ -1,6 +1,7 @@
 """MJCF alone: the tree, its closures and what stands beside them, against MuJoCo's own motion."""
 
 from dataclasses import replace
+import sys
 
 import mjcf_runs
 import mujoco
@@ -92,6 +93,37 @@ def test_torques_of_the_tree_are_mujocos(tmp_path, text):
         np.testing.assert_allclose(
             nominal_torques(robot, *state)[0, order], data.qfrc_inverse, atol=1e-9
         )
+
+
+CRANK = '<body name="crank" pos="0 0 0.5">'
+
+
+@pytest.mark.parametrize(
+    'old, new',
+    [
+        (CRANK, '<frame pos="0.1 0 0" euler="20 0 0"/><body name="crank" pos="0 0 0.5">'),
+        (CRANK, CRANK.replace('>', ' axisangle="1 0 1 30">')),
+        (CRANK, CRANK.replace('>', ' euler="10 20 30">')),
+        (BODY.format('0 0.003 0.12', 0.5, '0.004 0.004 0.0005'), '<geom type="mesh" mesh="m"/>'),
+        ('joint name="rocker" axis="0 1 0"', 'joint name="rocker" class="tilted" ref="20"'),
+        ('joint name="rocker" axis="0 1 0"', 'joint name="rocker" class="main" pos="0 0 0.1"'),
+    ],
+    ids=['frame', 'axisangle', 'eulerseq', 'mesh', 'pos in a default', 'class main'],
+)
+def test_what_pinocchio_does_not_read_mujoco_compiles(tmp_path, old, new):
+    text = FOUR_BAR.replace(old, new).replace(
+        '<worldbody>',
+        '<compiler eulerseq="XYZ"/><asset><mesh name="m" vertex="0 0 0 .3 0 0 0 .2 0 0 0 .1"/>'
+        '</asset><default><default class="tilted"><joint axis="0 1 1" pos="0 0 0.05"/></default>'
+        '</default><worldbody>',
+    )
+    test_torques_of_the_tree_are_mujocos(tmp_path, text)
+
+
+def test_what_mujoco_compiles_closes_its_loops_as_the_file_does(tmp_path):
+    turned = FOUR_BAR.replace('<worldbody>', '<compiler eulerseq="XYZ"/><worldbody>')
+    compiled = mjcf_description(written(tmp_path, turned, 'turned.xml'))
+    assert options_of(compiled) == options_of(mjcf_description(written(tmp_path, FOUR_BAR)))
 
 
 def test_ball_joint_is_three_hinges_at_its_place(tmp_path):
@@ -259,8 +291,9 @@ def test_other_equalities_are_closures(tmp_path, line, words):
         ('worldbody', 'world', 'has no bodies'),
     ],
 )
-def test_what_pinocchio_would_misread_is_refused(tmp_path, old, new, words):
+def test_what_pinocchio_would_misread_is_refused(tmp_path, monkeypatch, old, new, words):
     assert old in FOUR_BAR
+    monkeypatch.setitem(sys.modules, 'mujoco', None)  # not installed
     with pytest.raises(RobotModelError, match=words):
         mjcf_description(written(tmp_path, FOUR_BAR.replace(old, new)))
 

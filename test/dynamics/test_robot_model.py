@@ -142,13 +142,21 @@ def test_a_base_imu_must_have_been_recorded():
         ('hello', "not a URDF.*found 'hello'"),
         ('<robot name="x"><link name="a">', 'the URDF cannot be read'),
         ('<robot name="x"><link name="a"/></robot>', 'no moving joint'),
-        (tree_urdf(('revolute', 'floating')), "'j1' is of a kind that is not supported"),
-        (tree_urdf(('planar',)), 'expected revolute, continuous or prismatic'),
+        (
+            tree_urdf(('revolute', 'floating')),
+            '\'j1\' is of a kind that is not supported.*found floating.*--lock "j1"',
+        ),
+        (tree_urdf(('planar',)), 'expected revolute, continuous or prismatic; found planar'),
     ],
 )
 def test_descriptions_that_cannot_be_used_are_refused(urdf, words):
     with pytest.raises(RobotModelError, match=words):
         load_robot_model(urdf)
+
+
+def test_a_floating_base_may_be_locked():
+    robot = load_robot_model(tree_urdf(('floating', 'revolute')), locked={'j0': 0.0})
+    assert robot.joint_names == ('j1',)
 
 
 TURN = '<robot name="x" version="1.1"><link name="a"/><link name="b"/><joint name="j" type="{}"> \
@@ -218,6 +226,12 @@ def test_patterns_lock_what_is_not_named_and_take_positions(locked, positions, e
     by_name = load_robot_model(ARM3, ('joint1',), locked=expected)
     by_pattern = robot_from_options(ARM3, options, mujoco_arm.UPRIGHT)
     np.testing.assert_allclose(by_pattern.inertias, by_name.inertias, atol=1e-15)
+
+
+def test_a_pattern_that_locks_all_joints_is_refused_with_their_names():
+    options = RobotOptions(locked_joints=('joint*',))
+    with pytest.raises(RobotModelError, match='locked; .*found locked_joints: joint1, joint2, j'):
+        robot_from_options(ARM3, options, mujoco_arm.UPRIGHT)
 
 
 def test_a_pattern_that_names_no_joint_locks_none():

@@ -1,6 +1,7 @@
 """A consistent estimate is physically consistent, loses little fit and says how much."""
 
 from dataclasses import replace
+import re
 
 import mujoco_arm
 import numpy as np
@@ -151,6 +152,20 @@ def test_a_description_counts_as_much_as_the_recording_says_it_is_worth(change, 
     assert least <= best.weight <= greatest
     usual = next(bodies for bodies in tried if bodies.weight == 1.0)
     np.testing.assert_allclose(usual.params, consistent(problem, weighted(problem)).params)
+
+
+def test_bodies_described_as_points_do_not_pull_towards_points():
+    """Moments that an exporter printed as 0 are not known."""
+    described = mujoco_arm.description('arm3')
+    points = re.sub(r'(i[xyz]{2})="[^"]*"', r'\1="0"', described)
+    true = mujoco_arm.true_urdf(described, 3)
+    problem = problem_of(points, true, seed=3)
+    estimate = consistent(problem, weighted(problem))
+    inertias = load_robot_model(true).inertias.ravel()
+    truth = np.concatenate([inertias, np.tile([0.4, 0.3], 3)])
+    z = (estimate.params - problem.base.reduce(truth)) / np.sqrt(np.diag(estimate.cov_params))
+    assert estimate.loss_percent < 100 * len(z) / 1800  # a share of the rows
+    assert np.mean(z**2) < 2.0 and np.abs(z).max() < 4.0
 
 
 def _objective(problem, free, x):

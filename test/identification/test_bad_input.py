@@ -68,6 +68,17 @@ def test_a_missing_joint_is_named_with_the_way_to_lock_it(of_two_joints, urdf):
     refused(of_two_joints, urdf, 'lacks joints; expected joint3; .*--lock "joint3"')
 
 
+def test_messages_that_cannot_be_read_are_no_missing_joints(arm3_recording, urdf):
+    none = arm3_recording.channels[TOPIC].rows(slice(0))
+    reason = '9 of 9 messages; the first: 2 values of effort for 3 names'
+    recording = replace(
+        arm3_recording,
+        channels={TOPIC: replace(none, names=(), fields={})},
+        provenance={'left_out': {TOPIC: reason}},
+    )
+    refused(recording, urdf, f'no message of {TOPIC} can be used; found {reason}$')
+
+
 def test_a_joint_that_is_locked_is_not_missed(of_two_joints, urdf):
     options = replace(OPTIONS, locked_joints=('joint3',))
     model = identify([of_two_joints], options, urdf=urdf).model
@@ -208,7 +219,7 @@ def test_milliseconds_in_the_place_of_seconds_are_refused(arm3_recording, urdf):
 @pytest.mark.parametrize(
     'nothing, joints, do',
     [
-        (0.0, [2], 'lock what is no part of the arm, --lock "joint3"'),
+        (0.0, [2], 'lock what is no part of the arm and stands still .*, --lock "joint3"'),
         (4e-310, [2], '--lock "joint3"'),  # memory that nobody wrote to
         (1e-12, [0, 1, 2], 'let the driver report efforts'),
     ],

@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 
 from ros_inertial_id.errors import ConfigError
-from ros_inertial_id.identification.files import make_folder, read_text, write_text
+from ros_inertial_id.identification.files import (
+    make_folder,
+    read_description,
+    read_text,
+    write_text,
+)
 from ros_inertial_id.identification.identified_model import IdentifiedModel
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
@@ -47,6 +52,17 @@ def test_what_cannot_be_read_is_said(tmp_path):
     (tmp_path / 'file').write_text('')
     with pytest.raises(ConfigError, match='folder .* cannot be made'):
         make_folder(tmp_path / 'file' / 'under')
+
+
+@pytest.mark.parametrize('encoding', ['iso-8859-1', 'utf-8', 'cp1252'])
+def test_xml_is_read_as_it_declares(tmp_path, encoding):
+    text = f"<?xml version='1.0' encoding='{encoding}'?>\n<!-- Entwürfe -->"
+    for ends in ('\n', '\r\n'):
+        (tmp_path / 'r.urdf').write_bytes(text.replace('\n', ends).encode(encoding))
+        assert read_description(tmp_path / 'r.urdf') == text
+    (tmp_path / 'r.urdf').write_bytes(text.replace(encoding, 'no-such').encode('iso-8859-1'))
+    with pytest.raises(ConfigError, match='UTF-8'):
+        read_description(tmp_path / 'r.urdf')
 
 
 @pytest.fixture(scope='module')

@@ -34,6 +34,7 @@ HAND = URDF.replace(
  <mimic joint="joint3" multiplier="-1" offset="0.1"/></joint></robot>""",
 )
 NAMES = ('joint1', 'joint2', 'joint3', 'finger')
+ARM = NAMES[:3]
 
 
 def states(topic='/joint_states', names=NAMES, place=0.0, effort=True, **at):
@@ -94,6 +95,44 @@ def test_a_locked_joint_that_follows_one_that_moves_is_refused():
         robot_of(recording_of(states(finger=0.0)), options, HAND)
 
 
+ON_A_RAIL = URDF.replace(
+    '</robot>',
+    """<link name="floor"/><joint name="rail" type="prismatic"><parent link="floor"/>
+ <child link="base_link"/><axis xyz="1 0 0"/><limit lower="-2" upper="2" effort="9" velocity="1"/>
+</joint></robot>""",
+)
+
+
+@pytest.mark.parametrize(
+    'ends, refused', [((-0.3, 0.3), True), ((0.0, 0.03), True), ((0.5, 0.504), False)]
+)
+@pytest.mark.parametrize('given', [(), (0.5,)])
+def test_a_locked_joint_that_carries_the_arm_stands_still(ends, refused, given):
+    options = replace(OPTIONS, locked_joints=('rail',), locked_positions=given)
+    recording = recording_of(states(names=(*ARM, 'rail'), rail=np.linspace(*ends, 500)))
+    if not refused:
+        read_dataset([recording], options, 'serial_arm', ON_A_RAIL)
+        return
+    with pytest.raises(RecordingError, match='rail is locked and moves in the recording'):
+        read_dataset([recording], options, 'serial_arm', ON_A_RAIL)
+
+
+def test_an_arm_that_is_locked_beside_another_one_may_move():
+    beside = ON_A_RAIL.replace(
+        '</robot>',
+        '<link name="bar2"><inertial><mass value="2"/><origin xyz="0.2 0 0"/><inertia ixx="0.01" '
+        'iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="other" '
+        'type="revolute"><parent link="base_link"/><child link="bar2"/><axis xyz="0 1 0"/>'
+        '<limit lower="-3" upper="3" effort="1" velocity="1"/></joint></robot>',
+    )
+    options = replace(OPTIONS, locked_joints=('rail', 'other'))
+    recording = recording_of(
+        states(names=(*ARM, 'rail', 'other'), rail=0.1, other=np.linspace(-1.0, 1.0, 500))
+    )
+    data = read_dataset([recording], options, 'serial_arm', beside)
+    assert data.robot.joint_names == ARM
+
+
 def test_a_second_recording_has_to_lock_joints_at_the_same_place():
     options = replace(OPTIONS, locked_joints=('joint3', 'finger', 'bar*'))
     here, there = (recording_of(states(joint3=x, finger=0.0)) for x in (0.5, 0.9))
@@ -103,7 +142,6 @@ def test_a_second_recording_has_to_lock_joints_at_the_same_place():
 
 ONE, TWO = URDF, URDF.replace('xyz="0 0 0.4"', 'xyz="0 0 0.5"')
 OTHER = URDF.replace('name="joint', 'name="right_joint')
-ARM = NAMES[:3]
 RIGHT = tuple(f'right_{name}' for name in ARM)
 
 

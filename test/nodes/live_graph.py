@@ -362,9 +362,12 @@ class Graph:
         return {name for p in ended for name in p.shared_memory - used if Path(name).exists()}
 
     def close(self):
-        """Leave nothing behind: no process, no shared memory."""
-        for process in self.processes:
-            process.kill()
+        """
+        Leave nothing behind: no process, no shared memory.
+
+        The observer goes first: its port may be broken by a process that is killed as it writes
+        there, and Fast DDS 3.2 ends with a segmentation fault then (~SharedMemChannelResource).
+        """
         self.executor.shutdown()
         for waitable in [*self.node.waitables]:
             if isinstance(waitable, (ActionClient, ActionServer)):
@@ -372,6 +375,8 @@ class Graph:
         self.node.destroy_node()
         self.context.try_shutdown()
         gc.collect()
+        for process in self.processes:
+            process.kill()
         left = {*_ports(self.domain), *(f for p in self.processes for f in p.shared_memory)}
         # A participant that lives on without the file of its port takes messages of the next graph
         # with it, for good.

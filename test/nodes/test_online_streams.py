@@ -6,9 +6,13 @@ import arm_recordings
 import numpy as np
 import pytest
 
+from ros_inertial_id.checks.channel_checks import channel_checks
 from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.identification.settings import options_class
+from ros_inertial_id.measurement.recording import joined, Recording
+from ros_inertial_id.nodes.online import said_of
 from ros_inertial_id.procedures.online import OnlineIdentification
+from ros_inertial_id.procedures.stream_watch import StreamWatch
 
 SECONDS = 30.0
 
@@ -45,6 +49,33 @@ def test_gaps_that_leave_no_stretch_long_enough_are_waited_out(channel):
     estimate, waiting = learn([broken], options_class('serial_arm')())
     assert 'without a gap' in ''.join(waiting)
     assert estimate is not None and estimate.seconds > 5.0  # from the whole rest of the motion
+
+
+def test_positions_that_another_node_repeats_alone_are_a_warning_and_a_spike_is_an_error(channel):
+    bare = channel.rows(slice(0, None, 4))
+    none = np.full_like(bare.fields['position'], np.nan)
+    bare = replace(
+        bare,
+        stamp_ns=bare.stamp_ns + 10**6,
+        fields={'position': bare.fields['position'], 'velocity': none, 'effort': none},
+    )
+    both = joined([channel, bare])
+    both = both.rows(np.argsort(both.stamp_ns))
+    assert levels(both) == {'warn'}
+    says = [finding.says for finding in channel_checks(Recording({both.topic: both}))]
+    assert any('messages carry no velocity of ' in words for words in says)
+    effort = both.fields['effort'].copy()
+    effort[len(effort) // 2, 0] += 500.0
+    assert 'error' in levels(replace(both, fields={**both.fields, 'effort': effort}))
+
+
+def levels(channel):
+    """Return the levels at which an online estimate speaks of the samples of a Channel."""
+    watch, levels = StreamWatch(), set()
+    for rows in np.array_split(np.arange(len(channel)), 100):
+        watch.add(channel.rows(rows))
+        levels |= {level for level, words in said_of(watch.findings()) if words}
+    return levels
 
 
 def test_efforts_on_a_topic_that_comes_later_are_waited_for(channel):

@@ -7,11 +7,13 @@ from loaded_arm import CENTER, gains, INERTIA, loaded, MASS, record
 import mujoco_arm
 import numpy as np
 import pytest
+from recordings import altered
 
-from ros_inertial_id.errors import ConfigError, EstimationError
+from ros_inertial_id.errors import ConfigError, EstimationError, RecordingError
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.procedures.drive_gains import (
+    forced_drive_gains,
     identify_drive_gains,
     KnownLoad,
     load_parameters,
@@ -148,3 +150,17 @@ def test_joints_that_nothing_couples_to_a_known_gain_are_named():
             urdf=sliders,
             known={'j1': 1.0},
         )
+
+
+@pytest.mark.parametrize('order', [[0, 2, 1], [1, 0, 2], [2, 1, 0]])
+def test_currents_of_other_joints_give_no_gains_but_by_force(arm3, order):
+    urdf, true = arm3
+    load = KnownLoad(load_parameters(MASS, CENTER, INERTIA))
+    recordings = []
+    for recording in (record(true, 0), record(loaded(true), 100)):
+        (channel,) = recording.channels.values()
+        recordings.append(altered(recording, effort=channel.fields['effort'][:, order]))
+    pairs = list(zip(recordings, (NO_LOAD, load)))
+    with pytest.raises(RecordingError, match='cannot be used.*but by --force'):
+        identify_drive_gains(pairs, options(), urdf=urdf)
+    assert forced_drive_gains(pairs, options(), urdf=urdf).forced

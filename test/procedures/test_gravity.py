@@ -5,6 +5,7 @@ from dataclasses import replace
 import mujoco_arm
 import numpy as np
 import pytest
+from recordings import altered
 from scipy.stats import chi2, norm
 
 from ros_inertial_id.errors import ConfigError, EstimationError
@@ -165,3 +166,20 @@ def test_the_identification_shows_the_same_direction():
     shown = [c for c in model.statistics['choices'] if c['what'] == 'gravity direction'][-1]
     # Free bodies near the description's show it, consistent ones found it: two of its errors.
     assert shown['tilt_deg'] < 2.0 * shown['standard_error_deg']
+
+
+def test_samples_that_checks_mask_do_not_turn_gravity():
+    """A glitch of 1 kN m in one message of the second joint pulls its direction by degrees."""
+    urdf, direction = mujoco_arm.description('arm3'), np.array([0.0, 0.6, -0.8])
+    clean = record(urdf, direction, 1)
+    (channel,) = clean.channels.values()
+    effort = np.array(channel.fields['effort'])
+    effort[len(effort) // 2, 1] += 1e3
+    bad = altered(clean, effort=effort)
+    found, by_all = (
+        identify_gravity([bad], options(), urdf=urdf, keep_all=keep_all).direction
+        for keep_all in (False, True)
+    )
+    expected = identify_gravity([clean], options(), urdf=urdf).direction
+    angles = [np.degrees(np.arccos(min(1.0, x @ expected))) for x in (found, by_all)]
+    assert angles[0] < 0.05 and angles[1] > 10.0 * angles[0]

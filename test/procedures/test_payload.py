@@ -203,6 +203,14 @@ def test_nothing_is_weighed_by_recordings_that_checks_refuse(franka, tmp_path, c
     assert main(['payload', str(tmp_path / 'model.yaml'), str(tmp_path / 'bag')]) == 2
     printed = capsys.readouterr()
     assert not printed.out and 'the efforts are permuted' in printed.err
+    carrying = exchanged(record(loaded(true, 'fr3_link7'), 13))
+    write_recording(tmp_path / 'carrying', carrying)
+    words = ['payload', str(tmp_path / 'model.yaml'), str(tmp_path / 'carrying')]
+    assert main([*words, '--force', '--report', str(tmp_path / 'load.html')]) == 0
+    assert 'is refused: the efforts are permuted' in (tmp_path / 'load.html').read_text()
+    said = capsys.readouterr().out
+    assert said.startswith('By force, though ') and 'the efforts are permuted' in said
+    assert 'fr3_link7 carries' in said
 
 
 def test_of_several_recordings_those_that_checks_refuse_are_left_out(franka, caplog):

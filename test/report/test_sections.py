@@ -77,6 +77,7 @@ def test_the_usual_page_is_the_list_of_its_sections(result):
         'What the links weigh',
         'Friction',
         'What was decided, and why',
+        'Uncertainty',
         'Parameters',
         'Provenance',
     ]

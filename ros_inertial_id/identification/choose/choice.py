@@ -16,6 +16,7 @@ of every model: see confounded.py.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, combinations, product
 from typing import Any
 
@@ -110,6 +111,7 @@ class Choice:
         """Return whether gravity is taken as the torques show it."""
         return self.best.tilted
 
+    @cached_property
     def estimated_tilt(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Return angles (2,) [rad] of gravity as the torques show it, covariance (2, 2)."""
         tilted = self.beside(True)

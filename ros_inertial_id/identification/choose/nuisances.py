@@ -3,14 +3,18 @@ Nuisances: what sensors do to the data, each estimated under a prior, always, wi
 
 A delay of each joint, a gain of each and the zero of each encoder are columns beside all that a
 model may have: friction of all laws and widths, without which they would explain a share of it.
-Their priors are what such sensors do, so that nothing is all or nothing: what the data do not show
-stays near zero, with the error of the prior.  One linear solution gives all of them; the delay of
-all efforts, which is applied, has rounds of its own (``time_offset``).  A gain is one of what the
-other joints say of the same bodies, so its column is the torque that the model predicts.  Of a
-load the description decides: free bodies carry it without a trace.
+Their priors are what such sensors do, so that nothing is all or nothing: what the data do not
+show stays near zero, with the error of the prior. Their tails are heavy (Student's t): most
+sensors are as their makers say, few are far off, and these are not drawn towards zero. Linear
+solutions give all of them, with weights by what is left beside them: a wrong gain would hide in
+residuals of its own making. The delay of all efforts, which is applied, has rounds of its own
+(``time_offset``). A gain is one of what the other joints say of the same bodies, so its column is
+the torque that the model predicts. Of a load the description decides: free bodies carry it
+without a trace.
 """
 
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,9 +22,10 @@ import numpy as np
 from .time_offset import DELAY_PRIOR, moving_columns
 from ..prepare.dataset import Dataset
 from ..reduce.described import described_bodies, less_described, measured_targets, USUAL_LOAD
+from ..reduce.left_out import LeftOut, Weights
 from ..reduce.model_columns import common_columns, ModelColumns
 from ...estimation.r_factors import of_columns
-from ...measurement.joints.effort_source import SCALE_ERRORS
+from ...measurement.joints.effort_source import scale_errors
 
 DELAY_OF_ALL, DELAY_OF_JOINT, GAIN_OF_JOINT, ENCODER_ZERO, FLANGE_LOAD = (
     'delay of the efforts',
@@ -31,7 +36,13 @@ DELAY_OF_ALL, DELAY_OF_JOINT, GAIN_OF_JOINT, ENCODER_ZERO, FLANGE_LOAD = (
 )
 OF_JOINTS = DELAY_OF_JOINT, GAIN_OF_JOINT, ENCODER_ZERO
 JOINT_DELAY_PRIOR = 0.001  # [s]: joints of one driver are filtered alike
-ZERO_PRIOR = 0.005  # [rad or m], a third of a degree: homing switches and marks
+ZERO_PRIOR = 0.00175  # [rad or m], a tenth of a degree: how encoders are referenced
+CONTRADICTED = 3.0  # standard errors of a calibration: farther off, it is not what it says
+UNITS_OF_JOINTS = 's', '1', 'rad'
+TAIL_FREEDOM = 3.0  # of Student's t, as of the delay of all efforts
+TAIL_ROUNDS = 12  # until values far off are no longer drawn towards zero
+REWEIGHTED = 2  # times: weights are by the residuals of the solution before
+LEAST_WEIGHT = 1e-3  # of the standard deviation before: exact rows outweigh no others
 
 
 @dataclass(frozen=True)
@@ -59,15 +70,70 @@ class Nuisance:
         return asdict(self)
 
 
-def nuisances(data: Dataset, model_columns: ModelColumns) -> tuple[Nuisance, ...]:
+@dataclass(frozen=True)
+class SensorErrors:
+    """
+    Delay, gain and zero of each of n joints, none of which is taken off.
+
+    joints : n names
+    values, priors, scores : (3, n) of the three in this order, see Nuisance
+    covariance : (3 n, 3 n) of the values in this order
+    """
+
+    joints: tuple[str, ...]
+    values: np.ndarray
+    priors: np.ndarray
+    scores: np.ndarray
+    covariance: np.ndarray
+
+    def covariance_of(self, what: str) -> np.ndarray:
+        """Return the covariance (n, n) of ``what`` is wrong with the joints, see OF_JOINTS."""
+        count = len(self.joints)
+        first = OF_JOINTS.index(what) * count
+        return self.covariance[first : first + count, first : first + count]
+
+    def values_of(self, what: str) -> np.ndarray:
+        """Return the values (n,) of ``what`` is wrong with the joints, see OF_JOINTS."""
+        return self.values[OF_JOINTS.index(what)]
+
+    @property
+    def scale_errors(self) -> np.ndarray:
+        """
+        Return the relative standard errors (n,) of the scale of each joint's efforts.
+
+        That of its calibration, or what the recording shows, where that is CONTRADICTED.
+        """
+        value, calibration = self.values_of(GAIN_OF_JOINT), self.priors[1]
+        variance = np.diag(self.covariance_of(GAIN_OF_JOINT))
+        shown = np.sqrt(value**2 + variance)
+        return np.where(abs(value) > CONTRADICTED * calibration, shown, calibration)
+
+    @cached_property
+    def entries(self) -> list[Nuisance]:
+        """Return the Nuisances, joint by joint of each kind."""
+        errors = np.sqrt(np.diag(self.covariance)).reshape(self.values.shape)
+        out = []
+        for k, (what, unit) in enumerate(zip(OF_JOINTS, UNITS_OF_JOINTS)):
+            numbers = (self.values[k], errors[k], self.priors[k], self.scores[k])
+            for joint, *of_joint in zip(self.joints, *np.array(numbers).tolist()):
+                out.append(Nuisance(what, joint, unit, *of_joint))
+        return out
+
+
+def nuisances(
+    data: Dataset, model_columns: ModelColumns, errors: SensorErrors | None = None
+) -> tuple[Nuisance, ...]:
     """
     Return the Nuisances of efforts and positions, by data whose efforts are aligned.
 
     model_columns : of the rows of ``data``, all columns that a model may have
+    errors : of ``sensor_errors`` of the same, found if not given
     """
-    if not model_columns.elements.joints:
+    if errors is None:
+        errors = sensor_errors(data, model_columns)
+    if errors is None:
         return ()
-    out = [*_of_all(data), *_of_joints(data, model_columns)]
+    out = [*_of_all(data), *errors.entries]
     if data.robot.inertias.any():
         out.append(_load(data, model_columns))
     return tuple(out)
@@ -83,18 +149,14 @@ def _of_all(data):
     return [Nuisance(DELAY_OF_ALL, '', 's', value, error, DELAY_PRIOR, score, applied=True)]
 
 
-def _of_joints(data, model_columns):
-    """Return the Nuisances of each joint by one linear solution."""
+def sensor_errors(data: Dataset, model_columns: ModelColumns) -> SensorErrors | None:
+    """Return the SensorErrors of joints, see ``nuisances``, None without rows of joints."""
+    if not model_columns.elements.joints:
+        return None
     names, elements = model_columns.names, model_columns.elements
     column_indices = moving_columns(data, model_columns)
     params = model_columns.solution(model_columns.whole, column_indices)
     fitted = model_columns.with_fitted_torque(params)
-    scale_error = SCALE_ERRORS[data.first.summary.effort_kind]
-    kinds = (
-        (DELAY_OF_JOINT, 's', JOINT_DELAY_PRIOR),
-        (GAIN_OF_JOINT, '1', scale_error),
-        (ENCODER_ZERO, 'rad', ZERO_PRIOR),
-    )
     count = len(names)
     targets = np.zeros((count, elements.count + 1, 3 * count + 1))
     for j in range(count):
@@ -102,34 +164,70 @@ def _of_joints(data, model_columns):
         targets[j, elements.count, count + j] = 1.0
         targets[:, elements.slope(j), 2 * count + j] = -1.0
     targets[:, elements.measured, -1] = 1.0
-    priors = np.repeat([prior for *_, prior in kinds], count)
-    values, errors, scores = _solved(fitted, column_indices, targets, priors)
-    out = []
-    for k, (what, unit, prior) in enumerate(kinds):
-        for j, joint in enumerate(names):
-            number = k * count + j
-            numbers = values[number], errors[number], prior, scores[number]
-            out.append(Nuisance(what, joint, unit, *numbers))
-    return out
+    priors = np.repeat([[JOINT_DELAY_PRIOR], [1.0], [ZERO_PRIOR]], count, axis=1)
+    priors[1] = scale_errors(data.options, data.first.summary.effort_kind, count)
+    found = _solved(fitted, column_indices, targets, priors.ravel())
+    values, covariance, scores = found
+    shape = priors.shape
+    return SensorErrors(
+        tuple(names), values.reshape(shape), priors, scores.reshape(shape), covariance
+    )
 
 
 def _solved(model_columns, column_indices, targets, priors):
     """
-    Return values, errors and scores (m,) of what the first m ``targets`` stand for.
+    Return values (m,), covariance (m, m), scores (m,) of what the first m ``targets`` stand for.
 
     targets : (groups, e, m + 1), what was measured last; priors : (m,) standard deviations
     """
+    columns, measured = _beside(model_columns, column_indices, targets, priors)
+    scores = np.abs(measured @ columns) / np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
+    values, covariance = _under_heavy_tails(columns, measured)
+    for _ in range(REWEIGHTED):
+        taken_off = targets @ np.append(-priors * values, 1.0)[:, None]
+        model_columns = _weighed(model_columns, column_indices, taken_off)
+        columns, measured = _beside(model_columns, column_indices, targets, priors)
+        values, covariance = _under_heavy_tails(columns, measured)
+    return priors * values, covariance * np.outer(priors, priors), scores
+
+
+def _beside(model_columns, column_indices, targets, priors):
+    """Return columns (r, m), in units of ``priors``, and what was measured (r,), others off."""
     unknowns, k = len(model_columns.prior.unit), len(column_indices)
     stacked = model_columns.stacked(range(model_columns.count), targets)
     R = of_columns(stacked, np.append(column_indices, np.arange(unknowns, stacked.shape[1])))
     beyond = R[k:, k:]
-    columns, measured = beyond[:, :-2] * priors, beyond[:, -2:].sum(1)
-    rows = np.vstack([columns, np.eye(len(priors))])
-    solution = np.linalg.lstsq(rows, np.append(measured, np.zeros(len(priors))), rcond=None)[0]
-    covariance = np.linalg.inv(rows.T @ rows)
-    errors = np.sqrt(np.diag(covariance))
-    scores = np.abs(measured @ columns) / np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
-    return (priors * solution).tolist(), (priors * errors).tolist(), scores.tolist()
+    return beyond[:, :-2] * priors, beyond[:, -2:].sum(1)
+
+
+def _under_heavy_tails(columns, measured):
+    """
+    Return the mode (m,) and covariance (m, m) of unknowns under priors of Student's t.
+
+    columns : (r, m) in units of the priors' scales; measured : (r,)
+    A t is a normal prior whose precision is not known: it follows from what was found (EM).
+    """
+    precision = np.ones(columns.shape[1])
+    target = np.append(measured, np.zeros(len(precision)))
+    for _ in range(TAIL_ROUNDS):
+        rows = np.vstack([columns, np.diag(np.sqrt(precision))])
+        values = np.linalg.lstsq(rows, target, rcond=None)[0]
+        covariance = np.linalg.inv(rows.T @ rows)
+        squares = values**2 + np.diag(covariance)
+        precision = (TAIL_FREEDOM + 1.0) / (TAIL_FREEDOM + squares)
+    return values, covariance
+
+
+def _weighed(model_columns: LeftOut, column_indices: np.ndarray, targets: np.ndarray) -> LeftOut:
+    """Return the LeftOut with weights by what ``targets`` (groups, e, 1) leave of its rows."""
+    stretches = np.arange(model_columns.count)
+    stacked = model_columns.stacked(stretches, targets)
+    x = model_columns.solution(stacked, column_indices)[:, None]
+    squares = model_columns.errors(x, stretches, targets)[:, :, 0].sum(0)
+    correlation = np.array([model_columns.correlation_rows[name] for name in model_columns.names])
+    rows = np.maximum(model_columns.rows.sum(0), 1.0)
+    sd = np.maximum(np.sqrt(squares / rows * correlation), LEAST_WEIGHT * model_columns.sd)
+    return model_columns.with_weights(Weights(sd, model_columns.correlation_rows))
 
 
 def _load(data, model_columns):

@@ -8,17 +8,48 @@ import numpy as np
 
 from .description import weight_of_description, WeightOfDescription
 from .gravity import FreeGravity, GivenGravity, gravity_of, GRAVITY_ROUNDS, Tilt
-from .model_errors import constant_profiles, ConstantProfile, model_errors
+from .model_errors import constant_profiles, ConstantProfile, LAWS, model_errors, STATISTICS
 from .predicting import ConsistentLinks, estimator_of, Predicting, predicting
 from ..choose.choice import Choice
 from ..prepare.dataset import Dataset
 from ..reduce.structure import at_constants, structure_of
 from ...dynamics.inertial_parameters import Parameter
 from ...estimation.base_parameters import BaseParameters
-from ...estimation.estimators import Estimate, params_of, Problem
+from ...estimation.estimators import effective_standard_deviation, Estimate, params_of, Problem
 from ...estimation.r_factors import merge, RFactors
 from ...estimation.residuals import Residuals
 from ...methods.capabilities import EstimateOfRows, OwnErrors
+
+
+@dataclass(frozen=True)
+class Influence:
+    """
+    How errors of rows move the base parameters: by covariance @ rows' / variance.
+
+    columns : (size, b') of the fit in those of the wide factor, angles of gravity among them
+    params : (b',) of these columns; covariance : (b, b') of the base parameters with them, by rows
+    standard_deviation : {row group: of its rows, as if they were independent}
+    """
+
+    columns: np.ndarray
+    params: np.ndarray
+    covariance: np.ndarray
+    standard_deviation: dict[str, float]
+
+    @classmethod
+    def of(
+        cls, columns: np.ndarray, problem: Problem, estimate: Estimate, count: int
+    ) -> 'Influence':
+        """
+        Return the Influence on the first ``count`` parameters of an ``estimate``.
+
+        columns : (size, b') of its ``problem`` in those of the wide factor
+        """
+        covariance = estimate.by_rows
+        if covariance is None:
+            covariance = estimate.cov_params
+        deviation = effective_standard_deviation(problem, estimate.standard_deviation)
+        return cls(columns, estimate.params, covariance[:count], deviation)
 
 
 @dataclass(frozen=True)
@@ -30,6 +61,8 @@ class Solution:
     problem : about the base parameters; stretches : RFactors of each stretch about them
     values : (p,) standard parameters
     predicts : what the base parameters are of: consistent links, or themselves
+    errors : {source: H (b, k)} of the base parameters, of unit size, by statistics and models
+    influence : of rows on the base parameters
     inherited : (b, k) errors of calibrated numbers, or None
     tilt : of gravity as the torques show it, where it is used
     constants : {coefficient: {value}} inside its law, as chosen from those tried
@@ -41,6 +74,8 @@ class Solution:
     stretches: Sequence[RFactors]
     values: np.ndarray
     predicts: Predicting
+    errors: dict[str, np.ndarray]
+    influence: Influence
     inherited: np.ndarray | None = None
     tilt: Tilt | None = None
     constants: dict[str, Any] = field(default_factory=dict)
@@ -61,6 +96,11 @@ class Solution:
         if isinstance(self.predicts, ConsistentLinks):
             return self.predicts
         return None
+
+    @property
+    def errors_in_covariance(self) -> bool:
+        """Return whether errors of models are in the covariance; see ``widened``."""
+        return self.consistent is not None or self.estimate.leaning
 
     @property
     def ranges(self) -> dict[str, Any]:
@@ -85,7 +125,7 @@ def fit(
     gravity = gravity_of(choice)
     description: WeightOfDescription | None = None
     for _ in range(GRAVITY_ROUNDS):
-        problem, stretches = _problem(data, choice, gravity)
+        problem, stretches, columns = _problem(data, choice, gravity)
         problem, rows = _estimated(data, problem, choice, residuals)
         if description is None:
             description = weight_of_description(data, problem, rows, stretches)
@@ -95,15 +135,19 @@ def fit(
             break
     predicts = predicts.with_stretch_errors(data, problem, stretches)
     tilt = gravity.tilt(data.robot.gravity_base, predicts.estimate)
+    angled, estimate = problem, predicts.estimate
     problem, stretches, predicts = gravity.without_angles(problem, stretches, predicts)
     base = problem.base
+    influence = Influence.of(columns, angled, estimate, len(base))
     profiles = {}
     if choice.joint_by_joint and choice.model_columns.wide.joints:
         profiles = constant_profiles(choice)
     errors = model_errors(data, choice, base, profiles.values())
     assert description is not None  # there is a round
-    errors = np.hstack([errors, description.errors[: len(base)]])
-    predicts = predicts.widened(errors @ errors.T)
+    errors[LAWS] = np.hstack([errors[LAWS], description.errors[: len(base)]])
+    of_models = np.hstack([*errors.values()])
+    errors[STATISTICS] = predicts.estimate.bse[:, None]
+    predicts = predicts.widened(of_models @ of_models.T)
     return Solution(
         data,
         choice,
@@ -111,6 +155,8 @@ def fit(
         stretches,
         predicts.standard(data, base),
         predicts,
+        errors,
+        influence,
         rows.inherited,
         tilt,
         _constants(choice, base, profiles),
@@ -119,8 +165,8 @@ def fit(
 
 def _problem(
     data: Dataset, choice: Choice, gravity: GivenGravity | FreeGravity
-) -> tuple[Problem, Sequence[RFactors]]:
-    """Return the Problem about base columns, angles of gravity last, and that of stretches."""
+) -> tuple[Problem, Sequence[RFactors], np.ndarray]:
+    """Return the Problem about base columns, angles of gravity last, stretches, the columns."""
     wide, direction = choice.model_columns.wide, data.robot.gravity_base
     structure = structure_of(data.method, data.robots, choice.columns)
     base, T = at_constants(structure, choice.best.constants)
@@ -128,7 +174,7 @@ def _problem(
     columns = wide.columns_under_gravity(change)[:, structure.places_in(wide.structure)] @ T
     columns = gravity.columns(columns, direction)
     stretches = [stretch.combine(columns) for stretch in wide.stretches]
-    return Problem(merge(stretches), gravity.parameters(base), {}), stretches
+    return Problem(merge(stretches), gravity.parameters(base), {}), stretches, columns
 
 
 def _estimated(

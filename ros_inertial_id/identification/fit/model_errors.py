@@ -18,6 +18,7 @@ from ...dynamics.friction import never_negative
 from ...dynamics.inertial_parameters import Parameter
 from ...estimation.base_parameters import BaseParameters
 
+STATISTICS, LAWS, DELAY = 'statistics', 'laws', 'delay'  # sources of error
 UNLIKELY = 0.15  # times the likelihood of the best: two standard deviations away
 
 
@@ -63,13 +64,12 @@ class ConstantProfile:
 
 def model_errors(
     data: Dataset, choice: Choice, base: BaseParameters, profiles: Iterable[ConstantProfile]
-) -> np.ndarray:
-    """Return H (b, k): errors of the base parameters, of unit size, by all that is left open."""
-    errors = [choice_errors(choice, base)]
+) -> dict[str, np.ndarray]:
+    """Return {source: H (b, k)}: errors of the base parameters, of unit size, by what is open."""
+    laws = [choice_errors(choice, base)]
     for profile in profiles:
-        errors.append(profile.errors(choice, base))
-    errors.append(delay_errors(data, choice, base))
-    return np.hstack(errors)
+        laws.append(profile.errors(choice, base))
+    return {LAWS: np.hstack(laws), DELAY: delay_errors(data, choice, base)}
 
 
 def choice_errors(choice: Choice, base: BaseParameters) -> np.ndarray:

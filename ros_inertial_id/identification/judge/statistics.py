@@ -121,7 +121,7 @@ def _estimated_tilt(solution):
     tilt = solution.tilt
     if tilt:
         return tilt.gravity, tilt.angles, tilt.covariance
-    estimated = solution.choice.estimated_tilt()
+    estimated = solution.choice.estimated_tilt
     if estimated is None:
         return None
     return solution.data.robot.gravity_base, *estimated

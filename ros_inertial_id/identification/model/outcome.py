@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..fit.budget import Budget
 from ..fit.fitting import Solution
-from ..identified_model import IdentifiedModel
+from ..identified_model import IdentifiedModel, row_text
 from ..prepare.dataset import Dataset
 from ..prepare.mounting import mounting_parameters, structural_base
 from ..settings import load_options
@@ -31,12 +32,20 @@ SPEED_WITHOUT_LIMIT = (
 )
 
 
-def model_of(solution: Solution, statistics: dict[str, Any]) -> IdentifiedModel:
-    """Return the IdentifiedModel of a ``solution`` with the ``statistics`` of its judgement."""
+def model_of(solution: Solution, statistics: dict[str, Any], budget: Budget) -> IdentifiedModel:
+    """Return the IdentifiedModel of a ``solution`` with ``statistics`` and ``budget`` of it."""
     data, base, recordings = solution.data, solution.problem.base, solution.data.recordings
     unconstrained = None
     if solution.consistent:
         unconstrained = solution.free
+    entries = base_entries(base, solution.estimate, unconstrained)
+    for k, entry in enumerate(entries):
+        if entry['determined']:
+            entry['combined_error'] = float(budget.combined[k])
+            entry['budget'] = {
+                source: float(errors[k]) for source, errors in budget.contributions.items()
+            }
+    statistics['systematic_errors'] = list(map(row_text, budget.systematic))
     return IdentifiedModel(
         method=data.method.name,
         options=asdict(data.options),
@@ -44,7 +53,7 @@ def model_of(solution: Solution, statistics: dict[str, Any]) -> IdentifiedModel:
         mounting=mounting_entry(data, [r.mounting for r in recordings], base),
         parameters=base.parameters,
         values=solution.values,
-        base=base_entries(base, solution.estimate, unconstrained),
+        base=entries,
         covariance=solution.estimate.cov_params,
         statistics=statistics,
         validity_range=solution.ranges,

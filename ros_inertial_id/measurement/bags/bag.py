@@ -81,17 +81,11 @@ def _read(path, progress):
         report(1.0)
     for line in damage:
         _logger.warning('%s: %s', path, line)
-    for storage in sorted(unchecked):
-        _logger.warning(
-            '%s: damage to it could not be seen, as %s has no checksums; "ros2 bag '
-            'record -s mcap" writes them',
-            path,
-            storage,
-        )
     provenance = {
         'path': path_text(path),
         'sha256': sha256(files),
         'damage': tuple(damage),
+        'unverified': ', '.join(sorted(unchecked)),
         'skipped': contents.skipped(),
         'left_out': contents.left_out,
     }

@@ -317,7 +317,10 @@ def _check_counts(fields, names):
     """Raise CdrError where a field has not as many numbers as there are ``names``."""
     for name, numbers in fields.items():
         if len(numbers.offsets) != len(names):
-            raise CdrError(f'{len(numbers.offsets)} values of {name} for {len(names)} names')
+            raise CdrError(
+                f'{len(numbers.offsets)} values of {name} for {len(names)} names: send one for '
+                'each name, NaN for a joint that has none, or none at all'
+            )
 
 
 def _header(layout, decoder, message):

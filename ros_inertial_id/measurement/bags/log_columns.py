@@ -6,8 +6,10 @@ the columns, in every row or once.  What is ``desired``, ``target`` or ``cmd`` w
 ``q_d`` beside ``q``; ``action`` alone is positions.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+import re
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,8 @@ from .log_spellings import column_meanings, ColumnMeaning, JOINT_QUANTITIES, NAM
 from .log_topics import topic_field, TopicField
 from ..recording import empty, page_out
 from ...errors import RecordingError
+
+_NEW_NAMES = {'position': 'q', 'velocity': 'v', 'effort': 'tau'}  # that --columns gives
 
 
 class ColumnNames:
@@ -57,12 +61,25 @@ class LogTable(ColumnNames):
 
     def do_not_belong_together(self) -> RecordingError:
         """Return the error of columns that differ in shape or joints."""
+        shapes = Counter((_family(name), np.shape(self.columns[name])) for name in self.names)
         return RecordingError(
             f'{self.where}: the columns do not belong together',
-            found=[f'{name} {np.shape(self.columns[name])}' for name in self.names][:50],
+            found=[_counted(*family, count) for family, count in shapes.items()][:50],
             expected='time (n,), position (n, joints), velocity and effort like position',
             do=RENAME,
         )
+
+
+def _family(name: str) -> str:
+    """Return the ``name`` of a column with * for its last number: of joints in one spelling."""
+    return re.sub(r'\d+(?=\D*$)', '*', name)
+
+
+def _counted(family: str, shape: tuple[int, ...], count: int) -> str:
+    """Return a ``family`` of columns, their ``shape`` and how many they are, in words."""
+    if count == 1:
+        return f'{family} {shape}'
+    return f'{count} {family} {shape}'
 
 
 @dataclass(frozen=True)
@@ -190,7 +207,7 @@ class _Spelling:
             return list(map(str, range(self.first.values.shape[1])))
         joints = list(self.by_joint)
         if len(joints) > 1 and '' in joints:
-            raise self.table.do_not_belong_together()
+            raise self._wrong_joints()
         if len(joints) > 1 and are_numbers(joints):
             joints.sort(key=int)
         return joints
@@ -201,7 +218,7 @@ class _Spelling:
             return self._of_matrix()
         shapes = {column.values.shape for column in self.by_joint.values()}
         if set(self.by_joint) != set(joints) or len(shapes) > 1 or self.first.values.ndim != 1:
-            raise self.table.do_not_belong_together()
+            raise self._wrong_joints()
         columns = [self.by_joint[joint] for joint in joints]
         values = empty((len(self.first.values), len(joints)), float)
         for column, target in zip(columns, values.T):
@@ -214,6 +231,31 @@ class _Spelling:
         _put_in_si(self.first, values)
         names = tuple(f'{self.first.name}[{k}]' for k in range(values.shape[1]))
         return JointQuantity(values, names, self.first.meaning.is_current)
+
+    def _wrong_joints(self) -> RecordingError:
+        """Return the error of columns of other joints, or of more than one for each joint."""
+        shapes: dict[str, list[tuple[int, ...]]] = {}
+        for column in self.by_joint.values():
+            shapes.setdefault(_family(column.name), []).append(column.values.shape)
+        longest, *others = sorted(shapes, key=len, reverse=True)
+        compete = [
+            longest.startswith(family.rstrip('*')) and shapes[family] == shapes[longest]
+            for family in others
+        ]
+        are_of_all = {family.endswith('*') for family in shapes}
+        if not others or not all(compete) or len(are_of_all) > 1:
+            return self.table.do_not_belong_together()
+        quantity = self.first.meaning.quantity
+        new = _NEW_NAMES[quantity]
+        if '*' in longest:
+            new += '_*'
+        return RecordingError(
+            f'{self.table.where}: more than one {quantity} for each joint',
+            found=' and '.join(sorted(shapes)),
+            expected='one',
+            do=f'for {longest}: --columns "{new}={longest}"; '
+            f'for {" or ".join(sorted(others))}: --columns "-={longest}"',
+        )
 
     def names(self) -> list[str]:
         """Return the names of the columns in the log."""

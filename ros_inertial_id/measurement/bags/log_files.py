@@ -13,8 +13,9 @@ from typing import Any
 from .log_arrays import arrays_by_name, read_hdf5, read_json_lines, read_mat, read_npz
 from .log_parquet import dataset_info, read_parquet
 from .log_renaming import renamed
-from .log_text import read_text
+from .log_text import read_text, refuse_topic_echo
 from ...errors import ConfigError, path_text, RecordingError
+from ...given_files import instead_of_a_file
 
 READERS: dict[str, Callable[..., dict[str, Any]]] = {
     '.npz': read_npz,
@@ -94,8 +95,13 @@ def _reader(path: Path) -> Callable[..., dict[str, Any]]:
     if os.path.isdir(path) and is_log(path):
         return read_parquet
     reader = READERS.get(path.suffix.lower())
-    if reader is None or not os.path.isfile(path):  # False for what is no path at all
+    is_file = os.path.isfile(path)  # False for what is no path at all
+    if reader is None and is_file:
+        refuse_topic_echo(path)
+    if reader is None or not is_file:
         raise RecordingError(
-            f'log {path_text(path)}', expected=f'an existing file of type {", ".join(READERS)}'
+            f'log {path_text(path)}',
+            expected=f'an existing file of type {", ".join(READERS)}',
+            found=instead_of_a_file(path) or None,
         )
     return reader

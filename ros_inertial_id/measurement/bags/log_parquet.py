@@ -15,6 +15,7 @@ import numpy as np
 from .log_arrays import arrays_by_name
 from .log_spellings import column_meaning, ColumnMeaning, JOINT_QUANTITIES
 from .unpacked_size import check_unpacked
+from ...given_files import given_text
 
 PAUSE = 1.0  # [s] between two episodes, whose times begin anew
 _LEVELS = 3  # of folders between a dataset's own and its files
@@ -67,7 +68,7 @@ def _element_names(info: Path | None) -> dict[str, list[str]]:
     if info is None:
         return {}
     result = {}
-    for feature, content in json.loads(info.read_text()).get('features', {}).items():
+    for feature, content in json.loads(given_text(info)).get('features', {}).items():
         names = (content or {}).get('names')
         if isinstance(names, dict):  # {"motors": [...]}
             names = next(iter(names.values()), None)

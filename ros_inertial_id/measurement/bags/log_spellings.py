@@ -67,7 +67,10 @@ TIME_UNITS = (
 )
 NO_UNIT = Unit((), 0)
 QUALIFIERS = {  # words beside that of the quantity
-    'measured': ('raw', 'meas', 'measured', 'msr', 'actual', 'filtered', 'est'),
+    'measured': (
+        *('raw', 'meas', 'measured', 'msr', 'actual', 'filtered', 'est'),
+        *('present', 'feedback'),
+    ),
     'commanded': (
         *('des', 'desired', 'cmd', 'command', 'commands', 'commanded', 'ref', 'reference'),
         *('target', 'setpoint', 'goal', 'action'),

@@ -3,9 +3,11 @@ Texts of columns: one header line, or columns named by whoever imports it.
 
 Commas, semicolons, tabs, bars or blanks between; an empty cell is NaN, a decimal comma a point.  A
 second line may hold units, a first one ``sep=;``.  ``ros2 topic echo --csv`` of joint states is
-known without a header; of ``run_efforts.csv`` a column that is not time is a joint's.
+known without a header; of ``run_efforts.csv`` a column that is not time is a joint's.  Texts are
+UTF-8, UTF-16 by their first two bytes, or else of Windows.
 """
 
+import codecs
 from collections.abc import Iterable
 import csv
 from dataclasses import dataclass
@@ -22,6 +24,10 @@ from .log_spellings import column_meaning, JOINT_QUANTITIES, NAMES, TIME, TIME_U
 from .unpacked_size import check_unpacked
 from ...errors import RecordingError
 
+_ENCODINGS = {codecs.BOM_UTF16_LE: 'utf-16', codecs.BOM_UTF16_BE: 'utf-16'}  # by first bytes
+_OF_WINDOWS = 'cp1252'  # of spreadsheets whose texts are no UTF-8: degrees as one byte
+_ENCODED_BYTES = 1 << 16  # of a text that show its encoding
+_MARKED_BYTES = 64  # of which every second one is zero in UTF-16 without its mark
 FIRST_LINES = 5  # that show how a text is laid out
 _DECIMAL_COMMA = re.compile(r'[-+]?\d+,\d+(e[-+]?\d+)?', re.I)
 
@@ -35,6 +41,7 @@ class TextLayout:
     names: list[str]
     lines_above: int
     decimal: str
+    encoding: str
 
     @property
     def separator(self) -> str:
@@ -79,7 +86,7 @@ def _frame(layout: TextLayout, as_texts: list[int]) -> Any:
         low_memory=False,
         decimal=layout.decimal,
         skipinitialspace=True,
-        encoding='utf-8-sig',
+        encoding=layout.encoding,
         encoding_errors='replace',
     )
     are_beyond = frame[count].notna()
@@ -104,7 +111,9 @@ def _floats(cells: Any, layout: TextLayout, names: ColumnNames, name: str) -> np
 
 def _layout(path: Path, columns: str) -> TextLayout:
     """Return how a text is laid out, whose ``columns`` may be named by whoever imports it."""
-    with path.open(encoding='utf-8-sig', errors='replace') as stream:
+    refuse_topic_echo(path)
+    encoding = _encoding_of(path)
+    with path.open(encoding=encoding, errors='replace') as stream:
         # A tab that begins a line ends an empty cell.
         lines = [line.rstrip().lstrip(' ') for line in islice(stream, FIRST_LINES)]
     lines += ['', '']
@@ -129,7 +138,39 @@ def _layout(path: Path, columns: str) -> TextLayout:
         names = header
     names = _named_by_file(path, names)
     refuse_twice(str(path), names)
-    return TextLayout(path, delimiter, names, lines_above, _decimal(delimiter, rows))
+    return TextLayout(path, delimiter, names, lines_above, _decimal(delimiter, rows), encoding)
+
+
+def _encoding_of(path: Path) -> str:
+    """Return the encoding of a text, by its first bytes; RecordingError where it is no text."""
+    with path.open('rb') as stream:
+        first_bytes = stream.read(_ENCODED_BYTES)
+    encoding = _ENCODINGS.get(first_bytes[:2])
+    if encoding:
+        return encoding
+    if b'\0' in first_bytes[:_MARKED_BYTES]:
+        raise RecordingError(
+            f'{path} is no text', expected='UTF-8, or UTF-16 with its mark', found='zero bytes'
+        )
+    try:
+        codecs.getincrementaldecoder('utf-8')().decode(first_bytes)
+    except UnicodeDecodeError:
+        return _OF_WINDOWS
+    return 'utf-8-sig'
+
+
+def refuse_topic_echo(path: Path) -> None:
+    """Raise RecordingError where a file is what ``ros2 topic echo`` prints, by its first lines."""
+    with path.open('rb') as stream:
+        lines = stream.read(_ENCODED_BYTES).splitlines()[:FIRST_LINES]
+    words = [line.strip() for line in lines if line.strip() not in (b'', b'---')]
+    if words[:2] == [b'header:', b'stamp:']:
+        raise RecordingError(
+            f'{path} is what "ros2 topic echo" prints',
+            expected='a bag, or one line for each message',
+            do='record with "ros2 bag record /joint_states /robot_description", or with '
+            '"ros2 topic echo --csv /joint_states > log.csv"',
+        )
 
 
 def _delimiter(line: str) -> str:

@@ -21,9 +21,11 @@ LAST_NS = 2**31 * SECOND  # of builtin_interfaces/Time
 SLOWEST_SAMPLING = 0.2  # [s] between two samples of a motion
 TOO_FEW_STEPS = 10  # between samples, to say anything about a rate
 UNIT_AGREES = 1.3  # factor within which positions and velocities are of one clock
+DAY = 86400 * SECOND  # [ns]
 REPEATED_STAMPS = 0.1  # of the stamps: more of them are of a clock with too few digits
 _SECONDS_NAME = re.compile(r'(.*?)(sec|secs)', re.I)  # nanoseconds may have a column of their own
 UNIT_NAMES = {row.scale: row.spellings[0] for row in TIME_UNITS}
+_OF_DAY = re.compile(r'(\d+):(\d\d):(\d\d)(?:[.,](\d{1,9}))?')  # 00:00:10.005
 _NANOSECONDS_ENDINGS = ('nanosec', 'nsec', 'nsecs')
 
 
@@ -79,10 +81,10 @@ def read_stamps(table: LogTable, joints: JointColumns) -> Stamps:
         unit = clock.unit or _unit(table.where, clock.columns[0], times[0], joints)
         stamp_ns = _sum_ns(table.where, times, unit)
         stamps = Stamps(stamp_ns, clock.columns, UNIT_NAMES[unit])
-        if stamp_ns.shape == joints.rows.shape:
-            _refuse_repeated(table.where, clock.columns[0], stamp_ns[joints.rows], joints)
         if stamp_ns.any():  # a header that nobody stamped is no clock
             break
+    if stamps.stamp_ns is not None and stamps.stamp_ns.shape == joints.rows.shape:
+        _refuse_repeated(table.where, stamps.columns[0], stamps.stamp_ns[joints.rows], joints)
     return stamps
 
 
@@ -112,17 +114,21 @@ def _refuse_repeated(where: str, name: str, stamp_ns: np.ndarray, joints: JointC
     steps = len(stamp_ns) - 1
     if steps <= TOO_FEW_STEPS:
         return
-    same, duration = np.flatnonzero(np.diff(stamp_ns) == 0), np.ptp(stamp_ns)
+    same = np.flatnonzero(np.diff(stamp_ns) == 0)
     changed = [(x[same + 1] != x[same]).any(axis=1) for x in joints.fields.values()]
     repeated = np.any(changed, axis=0).sum()
-    if duration and repeated > REPEATED_STAMPS * steps:
-        raise RecordingError(
-            f'{where}: {name} has too few digits',
-            expected='a time of its own for every row',
-            found=f'{repeated} of {len(stamp_ns)} rows with the time of the row before',
-            do='log it with more digits, or give the rate in place of it: '
-            f'--columns "-={name}" --rate {1e9 * steps / duration:.4g}',
-        )
+    if repeated <= REPEATED_STAMPS * steps:
+        return
+    rate = 'HZ'
+    if steps - len(same) > TOO_FEW_STEPS:  # else the clock does not say how long the log is
+        rate = f'{1e9 * steps / np.ptp(stamp_ns):.4g}'
+    raise RecordingError(
+        f'{where}: {name} has too few digits',
+        expected='a time of its own for every row',
+        found=f'{repeated} of {len(stamp_ns)} rows with the time of the row before',
+        do='log it with more digits, as unix time in 64 bits, or give the rate in place of it: '
+        f'--columns "-={name}" --rate {rate}',
+    )
 
 
 def _unit(where: str, name: str, times: np.ndarray, joints: JointColumns) -> int:
@@ -200,10 +206,14 @@ def _nanoseconds_of_texts(where: str, texts: np.ndarray, unit: int) -> np.ndarra
         ns = texts.astype(float) * unit
         if (np.abs(ns) < 2.0**50).all():  # to a quarter of one; today's seconds are not
             return np.round(ns).astype(np.int64)
-    exact = [_exact(text.strip(), unit) for text in texts.tolist()]
+    stripped = list(map(str.strip, texts.tolist()))
+    exact = [_exact(text, unit) for text in stripped]
     good = np.array([stamp is not None for stamp in exact], bool)
     _refuse_no_times(where, texts, good)
-    return np.array(exact, np.int64)
+    stamp_ns = np.array(exact, np.int64)
+    if all(map(_OF_DAY.fullmatch, stripped)):
+        stamp_ns += DAY * np.cumsum(np.diff(stamp_ns, prepend=stamp_ns[:1]) < -DAY // 2)
+    return stamp_ns
 
 
 def _refuse_no_times(where: str, times: np.ndarray, good: np.ndarray) -> None:
@@ -220,6 +230,10 @@ def _refuse_no_times(where: str, times: np.ndarray, good: np.ndarray) -> None:
 
 def _exact(text: str, unit: int) -> int | None:
     """Return a time as text in ns, None for no time."""
+    if of_day := _OF_DAY.fullmatch(text):
+        hours, minutes, seconds = map(int, of_day.groups()[:3])
+        whole = 3600 * hours + 60 * minutes + seconds
+        return whole * SECOND + int((of_day[4] or '').ljust(9, '0'))
     try:
         stamp_ns = int((Decimal(text.replace(',', '.')) * unit).to_integral_value())
     except (DecimalException, ValueError, OverflowError):

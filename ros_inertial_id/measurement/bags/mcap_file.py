@@ -21,7 +21,7 @@ import numpy as np
 from zstandard import frame_content_size, ZstdError
 
 from .cdr import Batch, pieces, RawMessages
-from .unpacked_size import check_unpacked
+from .unpacked_size import check_unpacked, has_checksum
 from ...errors import RecordingError
 
 # Of a message: opcode, length, channel, sequence, log time, publish time; its content follows.
@@ -101,7 +101,7 @@ class _Chunks:
 
     def content(self, chunk: Chunk, packed: int) -> bytes:
         """Return the records of a ``chunk``, of whose file ``packed`` bytes were read."""
-        if not chunk.uncompressed_crc:
+        if not chunk.uncompressed_crc and not has_checksum(chunk.data):
             self._unchecked.add(WITHOUT_CRC)
         in_frame = 0
         if chunk.compression == 'zstd':

@@ -17,8 +17,9 @@ from tempfile import TemporaryDirectory
 from typing import Callable, Iterable, Iterator
 
 from .cdr import Batch, RawMessages
-from .unpacked_size import check_unpacked, FREE
+from .unpacked_size import check_unpacked, FREE, has_checksum, HEAD, ZSTD
 from ...errors import ConfigError, RecordingError
+from ...given_files import given_text, instead_of_a_file
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -26,7 +27,6 @@ else:
     from backports import zstd  # rosbags brings it
 
 _NAME = re.compile(r'.*\.(mcap|db3)(\.zstd|\.zst)?')
-_ZSTD = b'\x28\xb5\x2f\xfd'  # begins what is compressed
 _ROWS = 4096  # of a database, read at once
 _PATHS = re.compile(r'^( *)relative_file_paths:.*?(?=^\1\w|\Z)', re.M | re.S)
 _ITEM = re.compile(r'^ *- *["\']?(.+?)["\']? *$', re.M)
@@ -43,6 +43,7 @@ def storage_files(path: Path) -> tuple[list[Path], list[str]]:
     raise RecordingError(
         f'{path} is no rosbag2',
         expected='.mcap, .db3 or a folder',
+        found=instead_of_a_file(path) or None,
         do='convert a ROS 1 bag with rosbags-convert',
     )
 
@@ -82,8 +83,8 @@ def _by_number(file):
 def _listed(metadata):
     """Return the names that a metadata.yaml lists, none for one that cannot be used."""
     try:
-        section = _PATHS.search(metadata.read_text(encoding='utf-8'))
-    except (OSError, ValueError):
+        section = _PATHS.search(given_text(metadata))
+    except ConfigError:
         return []
     if section is None:
         return []
@@ -119,16 +120,26 @@ def read_storage(
     unchecked : set to which a kind of storage is added whose damage could not be seen
     progress : function of the fraction of the file that was read
     """
+    if _is_verified(path):
+        unchecked = set()
     with _plain(path) as (plain, suffix):
         if suffix == '.mcap':
             batches = _read_mcap(plain, wanted, damage, unchecked, progress)
         else:
             batches = _read_sqlite3(plain, wanted, progress)
-            unchecked.add('sqlite3')
         for topic, type_name, raw in batches:
-            if raw.data[: len(_ZSTD)].tobytes() == _ZSTD:  # message compression: of all
+            head = raw.data[:HEAD].tobytes()
+            if suffix != '.mcap' and not has_checksum(head):
+                unchecked.add('sqlite3')
+            if head.startswith(ZSTD):  # message compression: of all
                 raw = RawMessages.of([*_decompressed(path, raw)], raw.received_ns)
             yield topic, type_name, raw
+
+
+def _is_verified(path):
+    """Return whether a file is compressed as a whole, with a checksum."""
+    with path.open('rb') as stream:
+        return has_checksum(stream.read(HEAD))
 
 
 def _read_mcap(path, wanted, damage, unchecked, progress):

@@ -222,7 +222,8 @@ def without_effort(silent: Sequence[str], joints: Collection[str]) -> str:
         'let the driver report efforts, record a topic with them and name it in effort_topic:, or '
         'where drives follow position commands give effort_kind: command with their stiffness:'
     )
-    return lock_or(silent, joints, 'what is no part of the arm', advice)
+    which = 'what is no part of the arm and stands still (light fingers may move)'
+    return lock_or(silent, joints, which, advice)
 
 
 def lock_or(concerned: Sequence[str], joints: Collection[str], which: str, advice: str) -> str:

@@ -46,6 +46,12 @@ class DriveOptions:
     drive_gain: tuple[float, ...] = option(
         (), 'motor torque per current, one per joint; empty: 1', unit='N m/A'
     )
+    calibration: tuple[float, ...] = option(
+        (),
+        'relative standard error of the scale of the efforts, one per joint, as inertial-id '
+        'drive-gains prints it; empty: .01',
+        at_least=0.0,
+    )
     coupling: tuple[float, ...] = option(
         (),
         'matrix C (row by row) of a coupled drive: motor angles = C (gear_ratio joint '

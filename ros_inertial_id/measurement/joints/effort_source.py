@@ -21,6 +21,40 @@ SCALE_ERRORS = {
     'current': 0.01,  # a drive_gain that was measured, as by inertial-id drive-gains
     COMMAND: 0.01,  # a stiffness that was measured, or is set in the controller
 }
+DESCRIBED_SCALE = 0.15  # standard deviation of a described body's mass, and of all alike
+FOUND_TOGETHER = 'current', COMMAND  # kinds whose gains are found in one go, by drive-gains
+
+
+def scale_errors(options: Any, kind: str, count: int) -> np.ndarray:
+    """
+    Return the relative standard errors (count,) of the scales of the joints' efforts.
+
+    Each is the joint's own, beside the error that all share.
+
+    options : with ``calibration``, by which they are known; kind : of effort, where they are not
+    """
+    usual = SCALE_ERRORS[kind]
+    if not options.calibration:
+        return np.full(count, usual)
+    known = per_joint(options.calibration, 'calibration', count)
+    shared = shared_scale_error(options, kind)
+    if not shared:
+        return np.array(known)
+    return np.sqrt(np.maximum(known**2 - shared**2, usual**2))
+
+
+def shared_scale_error(options: Any, kind: str) -> float:
+    """
+    Return the relative standard error of a scale that the efforts of all joints share, 0 for none.
+
+    Gains that were found together, by a load or by the described masses, are as wrong as these:
+    none of them is known better than their common scale.
+
+    options, kind : see ``scale_errors``
+    """
+    if kind not in FOUND_TOGETHER or not options.calibration:
+        return 0.0
+    return float(min(options.calibration))
 
 
 @dataclass(frozen=True)

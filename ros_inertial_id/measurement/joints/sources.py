@@ -16,6 +16,7 @@ from .channels import carries, carries_all, columns_of, JOINT_STATE, lock_or, wi
 from .commands import COMMAND_TYPES, Commands, feedforward_of, of_joints
 from .drives import is_commanded
 from .kinematic_state import SignalOptions
+from .message_order import in_order
 from ..recording import Channel, joined, LazyChannels, Recording
 from ...errors import RecordingError
 
@@ -52,6 +53,11 @@ class JointSources:
         if len(topics) == 1:
             return set(self.effort.values()) <= topics
         return self.effort.items() <= self.position.items()
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Return the topics of joint states that are read."""
+        return tuple(dict.fromkeys([*self.position.values(), *self.effort.values()]))
 
     def motion_of(self, recording: Recording) -> Channel:
         """Return the Channel of the motion in a ``recording``."""
@@ -333,6 +339,12 @@ def _candidates(recording: Recording, names: Sequence[str]) -> dict[str, Channel
             expected=JOINT_STATE,
             found=in_recording + recording.unread(),
         )
+    left_out = recording.provenance.get('left_out', {})
+    if all(topic in left_out and not len(states[topic]) for topic in chosen):
+        raise RecordingError(
+            f'no message of {", ".join(chosen)} can be used',
+            found=[left_out[topic] for topic in chosen],
+        )
     return {topic: states[topic] for topic in chosen}
 
 
@@ -414,10 +426,10 @@ def _as_one(recording: Recording, topic_of: Mapping[str, str]) -> Channel:
         joints_of.setdefault(topic, []).append(joint)
     topics = list(joints_of)
     if len(topics) == 1:
-        return recording.channels[topics[0]]
+        return in_order(recording.channels[topics[0]]).channel
     parts = []
     for topic, joints in joints_of.items():
-        channel = recording.channels[topic]
+        channel = in_order(recording.channels[topic]).channel
         columns = columns_of(channel, joints)
         fields = {name: values[:, columns] for name, values in channel.fields.items()}
         parts.append(replace(channel, topic=' '.join(topics), names=tuple(joints), fields=fields))

@@ -299,7 +299,12 @@ class _ArmMotion(_Motion):
         self.arm, self.gravity = robot.arm, np.asarray(robot.gravity_base)
         self.frame = robot.frame
         if self.frame is None:
-            self.frame = frame_of(robot.arm, wrench.note['frame_id'])
+            self.frame = frame_of(
+                robot.arm,
+                wrench.note['frame_id'],
+                f'{wrench.topic} is stamped so: name the link that its sensor measures along in '
+                'wrench_frame:, or add the frame to the description',
+            )
         joints = observe_joints(
             recording,
             self.arm.joint_names,

@@ -111,7 +111,7 @@ def payload_rig(urdf: str, options: Any, gravity_base: np.ndarray) -> BodyRig:
     arm = robot_from_options(urdf, options, gravity_base)
     frame = None
     if options.wrench_frame:
-        frame = frame_of(arm, options.wrench_frame)
+        frame = frame_of(arm, options.wrench_frame, 'correct wrench_frame:')
     wrench = Wrench(options.wrench_topic, PAYLOAD, '', 'body', np.zeros(3), np.eye(3))
     return BodyRig(
         arm.name,

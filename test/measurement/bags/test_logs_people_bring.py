@@ -1,6 +1,7 @@
 """Logs as people bring them: names in cells, units, clocks, locales, structs, lists, episodes."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -518,3 +519,94 @@ def test_names_in_cells_of_another_number_of_rows_are_left_out():
     recording = read_log(table, URDF)
     assert recording.channels['/joint_states'].names == JOINTS
     assert recording.provenance['columns']['left out'] == ('name0', 'name1')
+
+
+def time_of_day(seconds):
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(int(minutes), 60)
+    return f'{hours % 24:02d}:{minutes:02d}:{rest:06.3f}'
+
+
+@pytest.mark.parametrize('start', [10.0, 86399.9])
+@pytest.mark.parametrize('decimal', '.,')
+def test_times_of_day_go_on_over_midnight(tmp_path, start, decimal):
+    rows = [[time_of_day(start + t).replace('.', decimal), *q] for t, q in zip(T.tolist(), Q)]
+    write_csv(tmp_path / 'log.csv', ['Time', *numbered('q')], rows, ';')
+    stamp_ns = joint_states(tmp_path / 'log.csv').stamp_ns
+    np.testing.assert_array_equal(stamp_ns, np.round((start + T) * 1e9))
+
+
+@pytest.mark.parametrize('time', ['1.7e+09', '0'])
+def test_a_time_that_stands_still_is_no_time(tmp_path, time):
+    log = write_csv(tmp_path / 'log.csv', ['time', *numbered('q')], [[time, *q] for q in Q])
+    with pytest.raises(RecordingError, match='49 of 50 rows.*--columns "-=time" --rate HZ'):
+        joint_states(log)
+    assert len(joint_states(log, columns='-=time', rate=200.0)) == N
+
+
+def test_two_efforts_for_each_joint_are_named_with_what_chooses(tmp_path):
+    """As UR's RTDE has them, of which neither need be the torque."""
+    names = ['t', *(f'{w}_{k}' for w in ('actual_q', 'c', 'c_as_torque') for k in range(3))]
+    names = [name.replace('c_', 'actual_current_', name.startswith('c_')) for name in names]
+    log = write_csv(tmp_path / 'log.csv', names, np.column_stack([T, Q, V, TAU]))
+    with pytest.raises(RecordingError) as caught:
+        joint_states(log)
+    said = str(caught.value)
+    assert 'found actual_current_* and actual_current_as_torque_*' in said
+    take, leave = re.findall('--columns "([^"]+)"', said)
+    for columns, expected, kind in ((take, TAU, ''), (leave, V, 'current')):
+        recording = read_log(log, URDF, columns=columns)
+        check_fields(recording.channels['/joint_states'], {'position': Q, 'effort': expected})
+        assert recording.effort_kind == kind
+    with pytest.raises(RecordingError, match='"tau=current_as_torque"'):
+        joint_states({'t': T, 'q': Q, 'current': V, 'current_as_torque': TAU})
+
+
+def test_registers_of_servos_are_understood():
+    words = {'present_position': Q, 'present_velocity': V, 'present_current': TAU}
+    table = {f'{word}_{k}': x[:, k] for word, x in words.items() for k in range(3)}
+    recording = read_log({'timestamp': T, **table}, URDF)
+    check_fields(recording.channels['/joint_states'])
+    assert recording.effort_kind == 'current'
+
+
+@pytest.mark.parametrize('encoding', ['utf-16', 'utf-16-le', 'utf-16-be', 'cp1252'])
+def test_texts_of_other_encodings(tmp_path, encoding):
+    log = write_csv(tmp_path / 'log.csv', ['t', *(f'q{k} [°]' for k in range(3))], [])
+    text = log.read_text() + ''.join(
+        ','.join(map(repr, [t, *q.tolist()])) + '\n' for t, q in zip(T.tolist(), np.degrees(Q))
+    )
+    log.write_bytes(text.encode(encoding))
+    if encoding[-2:] in ('le', 'be'):  # without the mark
+        with pytest.raises(RecordingError, match='is no text; expected UTF-8, or UTF-16'):
+            joint_states(log)
+        log.write_bytes(('\ufeff' + text).encode(encoding))
+    check_fields(joint_states(log), {'position': Q})
+
+
+@pytest.mark.parametrize('name', ['echo.txt', 'echo.csv', 'echo.yaml', 'echo'])
+def test_what_topic_echo_prints_says_what_to_type_instead(tmp_path, name):
+    message = 'header:\n  stamp:\n    sec: 1\n    nanosec: 5\n  frame_id: ""\nname:\n- first\n'
+    (tmp_path / name).write_text(f'{message}position:\n- 0.5\n---\n' * 9)
+    with pytest.raises(RecordingError, match='ros2 bag record.*ros2 topic echo --csv'):
+        read_log(tmp_path / name, URDF)
+
+
+def test_a_log_of_commands_needs_no_efforts(tmp_path, capsys):
+    log, urdf = tmp_path / 'log.csv', tmp_path / 'r.urdf'
+    urdf.write_text(URDF)
+    arguments = ['import', str(log), '--urdf', str(urdf), '--out']
+    write_csv(log, ['t', *numbered('q'), *numbered('q_cmd')], np.column_stack([T, Q, Q]))
+    assert main([*arguments, str(tmp_path / 'commands')]) == 0
+    assert 'no efforts: identify with effort_kind: command' in capsys.readouterr().out
+    write_csv(log, ['t', *numbered('q')], np.column_stack([T, Q]))
+    assert main([*arguments, str(tmp_path / 'neither')]) == 2
+    assert 'no efforts were understood' in capsys.readouterr().err
+
+
+def test_the_unit_of_a_log_is_given_as_checks_advise():
+    table = {'time': T}
+    for word, x in (('position', np.degrees(Q)), ('velocity', np.degrees(V)), ('torque', TAU)):
+        table |= {f'actual_joint_{word}_{k}': x[:, k] for k in range(3)}
+    columns = 'q_*_deg=actual_joint_position_* v_*_deg_s=actual_joint_velocity_*'
+    check_fields(joint_states(table, columns=columns))

@@ -211,6 +211,20 @@ def test_sensor_that_shows_the_reaction_is_noticed(swing):
     np.testing.assert_allclose(bias, -BIAS, atol=0.01)  # as that sensor shows it
 
 
+@pytest.mark.parametrize('frame', ['ft_sensor', ''])
+def test_a_frame_that_the_description_lacks_names_the_option_for_it(swing, frame):
+    stamped = replace(swing.channels['/wrench'], frame_id=frame)
+    other = replace(swing, channels={**swing.channels, '/wrench': stamped})
+    words = (
+        f"frame '{frame}' is not in the robot description.*/wrench is stamped so.*wrench_frame:"
+    )
+    with pytest.raises(InertialIdError, match=words):
+        identify([other], OPTIONS, method='rigid_body')
+    options = replace(OPTIONS, wrench_frame='flnge')
+    with pytest.raises(InertialIdError, match="'flnge' is not.*correct wrench_frame:"):
+        identify([swing], options, method='rigid_body')
+
+
 def test_held_payload_is_refused(swing):
     """Noise of a body at rest would pass for motion, and numbers would come out."""
     rng = np.random.default_rng(1)
