@@ -8,11 +8,10 @@ Physically consistent parameters: full standard parameters with positive definit
 A, b are the weighted rows of the data about the base parameters K x; D is the log-det Bregman
 divergence from the nominal body, tr(P0^-1 P) - log det(P0^-1 P) - 4: an entropy, the same in all
 frames and units (Lee, Wensing and Park, Geometric robot dynamic identification, 2020).  Its weight
-is one: by their evidence (MacKay 1992) eleven of thirteen recordings of six real arms ask for 1.1
-to 3.7, the others for less.  D decides what the data leave open and, as it grows beyond all bounds
-where P ceases to be positive definite, it is the barrier that keeps P so (P > 0 exactly when a
-body with these moments exists: Wensing, Kim and Slotine 2018).  All terms are convex and the
-barriers self-concordant: see newton.py.
+is one, or what the recording asks for (identification/fit/description.py).  D decides what the
+data leave open and, as it grows beyond all bounds where P ceases to be positive definite, it is
+the barrier that keeps P so (P > 0 exactly when a body with these moments exists: Wensing, Kim and
+Slotine 2018).  All terms are convex and the barriers self-concordant: see newton.py.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -50,6 +49,8 @@ class ConsistentEstimate:
     cov_params : (b, b) covariance of params by the curvature of the objective at its minimum;
         that of friction's barrier one standard deviation inside: at the border it knows too much
     prior : (b, b) covariance of params by that curvature without the data
+    described_share : (b,) of the information on each of params that is not the data's, 0 to 1,
+        beside a description of the usual weight: a good one takes no number away
     smallest_eigenvalue : link -> of its pseudo-inertia at the joint frame [kg or kg m^2]
     loss_percent : increase of the weighted residual over the unconstrained estimate
     steps : Newton steps taken
@@ -59,6 +60,7 @@ class ConsistentEstimate:
     params: np.ndarray
     cov_params: np.ndarray
     prior: np.ndarray
+    described_share: np.ndarray
     smallest_eigenvalue: dict[str, float]
     loss_percent: float
     steps: int
@@ -73,12 +75,27 @@ class Known:
     names : of parameters to keep at nominal, give or take their prior standard deviation
     inherited : (b, k) errors of unit size that all rows share, see
         rigs/estimation/inherited_errors.py
+    weight : of the divergence from the described bodies
     """
 
     masses: Mapping[str, float] = field(default_factory=dict)
     total_mass: float | None = None
     names: Sequence[str] = ()
     inherited: np.ndarray | None = None
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class WeighedBodies:
+    """
+    Bodies by one weight of the divergence from the description.
+
+    log_evidence : up to a constant that all weights share; params : (b,) base parameters
+    """
+
+    weight: float
+    log_evidence: float
+    params: np.ndarray
 
 
 def consistent(
@@ -96,12 +113,19 @@ def consistent(
     x, steps = _minimise(cost, x, free)
     K = problem.base.matrix()
     curvature, prior_curvature = _curvatures(cost, x, free)
+    cov_params = _covariance(curvature, K, free)
+    prior = _covariance(prior_curvature, K, free)
+    described_share = _share(cov_params, prior)
+    if known.weight != 1.0:
+        usual = _curvatures(replace(cost, weight_of_bodies=1.0), x, free)
+        described_share = _share(*(_covariance(hessian, K, free) for hessian in usual))
     smallest_eigenvalues = np.linalg.eigvalsh(cost.pseudo(x))[:, 0].tolist()
     return ConsistentEstimate(
         values=x,
         params=K @ x,
-        cov_params=_covariance(curvature, K, free),
-        prior=_covariance(prior_curvature, K, free),
+        cov_params=cov_params,
+        prior=prior,
+        described_share=described_share,
         smallest_eigenvalue=dict(zip(bodies(problem.base.parameters), smallest_eigenvalues)),
         loss_percent=_loss_percent(cost.misfit(estimate.params), cost.misfit(K @ x)),
         steps=steps,
@@ -115,11 +139,40 @@ def _covariance(curvature, K, free):
     return (covariance + covariance.T) / 2
 
 
+def _share(covariance, prior):
+    """Return the share (b,) of the information that a ``prior`` covariance (b, b) has."""
+    variances = np.diag(covariance)
+    return variances / np.maximum(np.diag(prior), np.maximum(variances, 1e-300))
+
+
 def _loss_percent(unconstrained, consistent_misfit):
     """Return the increase of the weighted residual [%]; 0 where there was none, or none more."""
     if unconstrained <= 0:
         return 0.0
     return float(max(0.0, 100.0 * (consistent_misfit / unconstrained - 1.0)))
+
+
+def weighed(
+    problem: Problem, estimate: Estimate, known: Known, weights: Sequence[float]
+) -> list[WeighedBodies]:
+    """
+    Return what each of ``weights`` of the divergence from the described bodies makes of the rows.
+
+    See ``consistent``.  The evidence is Laplace's approximation (MacKay 1992): of all bodies near
+    the description, how many explain the rows as well.
+    """
+    out = []
+    cost, x, free = _prepared(problem, estimate.standard_deviation, known, estimate.system)
+    K = problem.base.matrix()
+    for weight in weights:
+        cost = replace(cost, weight_of_bodies=weight)
+        x, _ = _minimise(cost, x, free)
+        curvature, prior = _curvatures(cost, x, free)
+        gain = np.linalg.slogdet(free.T @ curvature @ free)[1]
+        gain -= np.linalg.slogdet(free.T @ prior @ free)[1]
+        log_evidence = -cost.value(x) + weight * cost.value_of_described - 0.5 * gain
+        out.append(WeighedBodies(weight, float(log_evidence), K @ x))
+    return out
 
 
 def consistent_values(
@@ -160,7 +213,7 @@ class _Cost:
     body : (n, 10) columns of the bodies; nominal (n, 4, 4) their P0, inverse (n, 4, 4)
     bodiless : columns of no body; center, weight : their prior
     C x + room >= 0 : passive friction, C (m, p), room (m,)
-    barrier : factor of D and of the friction prior
+    weight_of_bodies : factor of D; barrier : factor of D and of the friction prior
     """
 
     A: np.ndarray
@@ -179,6 +232,7 @@ class _Cost:
     weight: np.ndarray
     C: np.ndarray
     room: np.ndarray
+    weight_of_bodies: float = 1.0
     barrier: float = 1.0
 
     @cached_property
@@ -187,6 +241,11 @@ class _Cost:
         hessian = self.pins.T @ self.pins
         hessian[self.bodiless, self.bodiless] += self.weight**2
         return hessian
+
+    @cached_property
+    def value_of_described(self):
+        """Return what the divergence of the described bodies from themselves is counted as."""
+        return 4.0 * len(self.nominal) - log_det(self.nominal)
 
     @cached_property
     def braking(self):
@@ -218,7 +277,7 @@ class _Cost:
         deviation = (x[self.bodiless] - self.center) * self.weight
         return (
             0.5 * (residual @ residual + pinned @ pinned + deviation @ deviation)
-            + self.barrier * (np.vdot(self.inverse, P) - logdet)
+            + self.barrier * self.weight_of_bodies * (np.vdot(self.inverse, P) - logdet)
             - self.barrier * DISSIPATION * np.log(slack).sum()
         )
 
@@ -238,8 +297,9 @@ class _Cost:
         products = inverse[:, :, None, :, None] * inverse[:, None, :, None, :]
         bend = _UNIT @ products.reshape(count, 16, 16) @ _UNIT.T
         gradient, hessian = self.pins.T @ (self.pins @ x - self.pinned), self.quadratic.copy()
-        gradient[self.body] += self.barrier * (self.inverse - inverse).reshape(count, 16) @ _UNIT.T
-        hessian[self.body[:, :, None], self.body[:, None]] += self.barrier * bend
+        weight = self.barrier * self.weight_of_bodies
+        gradient[self.body] += weight * (self.inverse - inverse).reshape(count, 16) @ _UNIT.T
+        hessian[self.body[:, :, None], self.body[:, None]] += weight * bend
         gradient[self.bodiless] += (x[self.bodiless] - self.center) * self.weight**2
         gradient[span] -= C.T @ (self.barrier * DISSIPATION / slack)
         hessian[span, span] += (C.T * (self.barrier * DISSIPATION / slack**2)) @ C
@@ -254,7 +314,7 @@ def _prepared(problem, standard_deviation, known, system=None):
             'consistent: no body has all ten parameters',
             do='let all ten of every body be identified',
         )
-    without_rows = _cost(problem, known.names)
+    without_rows = replace(_cost(problem, known.names), weight_of_bodies=known.weight)
     cost = _of_rows(without_rows, problem, standard_deviation, known.inherited, system)
     x = _start(cost, parameters, known)
     return cost, x, _free_directions(parameters, known)

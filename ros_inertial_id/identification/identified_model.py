@@ -401,6 +401,9 @@ CHOICE = Keys(
         'left_out_error': NUMBER_OR_NONE,
         'worse_percent': NUMBER_OR_NONE,
         'worse_error_percent': NUMBER_OR_NONE,
+        'law': TEXT,
+        'joints': Items(TEXT),
+        'own_percent': NUMBER,
     },
 )
 NUISANCE = Keys(
@@ -417,7 +420,8 @@ VERDICT = Keys(
     {'word': TEXT, 'reasons': Items(TEXT)}, optional={'joints': each(Keys({'word': TEXT}))}
 )
 CONSISTENT = Keys(
-    {'loss_percent': NUMBER_OR_NONE}, optional={'links': each(Items(NUMBER, LIST_OF_10))}
+    {'loss_percent': NUMBER_OR_NONE},
+    optional={'links': each(Items(NUMBER, LIST_OF_10)), 'weight_of_description': POSITIVE},
 )
 STATISTICS = Keys(
     {

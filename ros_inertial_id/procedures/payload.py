@@ -179,10 +179,8 @@ def identify_payload(
     EstimationError where the verdict on the model is "do not use": its errors would be the load's.
     """
     forced: dict[str, str] = {}
-    if not empty and force:
-        forced |= _refused_model(model)
-    elif not empty:
-        _check_verdict(model)
+    if not empty:
+        forced |= _refused_model(model, force)
     link, first = carrying_body(model.parameters, link)
     options, urdf = prediction_options(model), model.robot['urdf']
     admitted = [
@@ -219,8 +217,10 @@ def identify_payload(
     return replace(_described((link, frame), placement, load, relative), forced=forced)
 
 
-def _refused_model(model: IdentifiedModel) -> dict[str, str]:
+def _refused_model(model: IdentifiedModel, force: bool) -> dict[str, str]:
     """Return {what: why} of a ``model`` that its own checks refused, {} of others."""
+    if not force:
+        _check_verdict(model)
     verdict = model.statistics.get('verdict', {})
     if verdict.get('word') != DO_NOT_USE:
         return {}

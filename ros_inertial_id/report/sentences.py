@@ -210,11 +210,28 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
         ),
     ),
     choice_facts.CandidateFacts: (
+        (
+            'confounded',
+            'at most {own_percent:.0f} % of its column differs from those of every model',
+        ),
         ('crossed', 'cross-validated residual {left_out_error} %'),
         ('worse', 'worse by {difference} %'),
         ('better', 'better by {difference} %'),
         ('more_likely', 'log-likelihood higher by {amount:.3g} (odds {odds})'),
         ('less_likely', 'log-likelihood lower by {amount:.3g} (odds {odds})'),
+    ),
+    choice_facts.ConfoundedFacts: (
+        (
+            'elastic',
+            'The motion does not tell {law} of {joints} from inertia, since position and '
+            'acceleration are proportional there; the model has none. Record a motion with '
+            'several frequencies in each joint.',
+        ),
+        (
+            'loaded',
+            'The motion does not tell {law} of {joints} from Coulomb friction, since the load '
+            'hardly changes there; the model has none. Record a motion through other postures.',
+        ),
     ),
     prediction_facts.CurvesFacts: (
         (

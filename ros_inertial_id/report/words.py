@@ -18,6 +18,7 @@ def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
     """Return {heading: sentences} of the verdict on a ``model``, see ``verdict``."""
     from . import (
         budget_facts,
+        choice_facts,
         parameter_facts,
         prediction_facts,
     )  # and all their tuples: when something is said
@@ -42,5 +43,6 @@ def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
         'What would help': said(
             parameter_facts.motion_facts(model, evaluated),
             parameter_facts.mounting_facts(model, listed),
+            *choice_facts.confounded_facts(model, listed),
         ),
     }

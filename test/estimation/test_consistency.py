@@ -11,7 +11,7 @@ from ros_inertial_id.dynamics.friction import passive_rows
 from ros_inertial_id.dynamics.inertial_parameters import bodies, parameters_of, pseudo_inertia
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import EstimationError
-from ros_inertial_id.estimation.consistency import consistent, Known, solid
+from ros_inertial_id.estimation.consistency import consistent, Known, solid, weighed
 from ros_inertial_id.estimation.estimators import ridge, weighted
 from ros_inertial_id.identification.identify import identify, validation
 from ros_inertial_id.identification.settings import options_class
@@ -114,6 +114,44 @@ def test_bodies_without_extent_are_mended():
     point = np.array([[2.0, 0.2, 0, 0, 0, 0, 0.02, 0, 0, 0.02]])
     assert np.linalg.eigvalsh(solid(point)).min() > 0.0
     np.testing.assert_allclose(parameters_of(solid(point))[0], point[0], atol=1e-5)
+
+
+def test_what_moves_with_the_description_is_no_determined_number():
+    urdf = mujoco_arm.description('franka')
+    names, rng = mujoco_arm.joints_of(urdf), np.random.default_rng(0)
+    t, q, v, a = mujoco_arm.motion(len(names), 20.0, 100.0, speed=0.5)  # too slow for inertias
+    tau = mujoco_arm.torque(mujoco_arm.true_urdf(urdf, 3), q, v, a) + 0.4 * v + 0.3 * np.sign(v)
+    recording = mujoco_arm.measured(rng, names, t, q, v, tau, noise=0.1)
+    options = options_class('serial_arm')(friction=('viscous', 'coulomb'))
+    models = [
+        identify([recording], options, urdf=text).model
+        for text in (urdf, mujoco_arm.true_urdf(urdf, 5, 0.05))
+    ]
+    values = [dict(zip((p.name for p in m.parameters), m.values)) for m in models]
+    followed = {True: [], False: []}
+    for first, second in zip(models[0].base, models[1].base):
+        if any(name not in values[0] for name in first['grouping']):
+            continue
+        estimates = [sum(c * x[k] for k, c in first['grouping'].items()) for x in values]
+        described = second['nominal'] - first['nominal']
+        if abs(described) > 1e-9:
+            share = abs(estimates[1] - estimates[0]) / abs(described)
+            followed[first['determined']].append(share)
+    # Of a number that is the description's the estimate follows its changes.
+    assert np.median(followed[False]) > 0.5
+    assert max(followed[True]) < 1.0
+
+
+@pytest.mark.parametrize('change, least, greatest', [(0.02, 3.0, 10.0), (0.9, 0.1, 1.0)])
+def test_a_description_counts_as_much_as_the_recording_says_it_is_worth(change, least, greatest):
+    urdf = mujoco_arm.description('franka')
+    true = mujoco_arm.true_urdf(urdf, 3, change)
+    problem = problem_of(urdf, true)
+    tried = weighed(problem, weighted(problem), Known(), (0.1, 0.3, 1.0, 3.0, 10.0))
+    best = max(tried, key=lambda bodies: bodies.log_evidence)
+    assert least <= best.weight <= greatest
+    usual = next(bodies for bodies in tried if bodies.weight == 1.0)
+    np.testing.assert_allclose(usual.params, consistent(problem, weighted(problem)).params)
 
 
 def test_bodies_described_as_points_do_not_pull_towards_points():

@@ -111,3 +111,40 @@ def test_a_width_between_those_that_are_tried_is_no_power_law(arm3, speed, width
     for joint in (1, 2, 3):
         assert found[f'fv{joint}'] == pytest.approx(viscous, abs=0.15)
         assert found.get(f'fp{joint}', 0.0) == pytest.approx(power, abs=0.2)
+
+
+def one_sinusoid(urdf, truth, more=0.0, spring=0.0, seed=0):
+    """
+    Return the Recording of 30 s in which each joint moves as one sinusoid.
+
+    more : amplitude of another frequency [rad]; spring : of every joint [N m/rad]
+    """
+    names, rng = mujoco_arm.joints_of(urdf), np.random.default_rng(seed)
+    t = np.arange(0.0, 30.0, 0.005)[:, None]
+    rate = 2.0 * np.pi * np.array([0.3, 0.35, 0.4])
+    other = 2.7 * rate
+    q = 0.8 * np.sin(rate * t) + more * np.sin(other * t)
+    v = 0.8 * rate * np.cos(rate * t) + more * other * np.cos(other * t)
+    a = -0.8 * rate**2 * np.sin(rate * t) - more * other**2 * np.sin(other * t)
+    tau = mujoco_arm.torque(truth, q, v, a) + 0.8 * v + 0.5 * np.sign(v) + spring * q
+    return mujoco_arm.recording(
+        names, t[:, 0], q, v, tau + 0.02 * rng.normal(size=q.shape), urdf=urdf
+    )
+
+
+def test_a_spring_that_the_motion_does_not_tell_from_inertia_is_no_candidate(arm3):
+    model = identify([one_sinusoid(*arm3)], OPTIONS).model
+    assert not [p for p in model.parameters if p.law == 'spring']
+    (left_out,) = [c for c in model.statistics['choices'] if c.get('law') == 'spring']
+    assert left_out['joints'] == list(mujoco_arm.joints_of(arm3[0]))
+    assert left_out['own_percent'] < 15.0
+    assert any('Record a motion with several frequencies' in text for text in verdict(model))
+
+
+def test_a_spring_is_found_where_the_motion_tells_it_from_inertia(arm3):
+    model = identify([one_sinusoid(*arm3, more=0.1, spring=3.0)], OPTIONS).model
+    assert not [c for c in model.statistics['choices'] if c.get('law') == 'spring']
+    springs = [b for b in model.base if b['name'].startswith('ks')]
+    assert len(springs) == 3
+    for spring in springs:
+        assert spring['value'] == pytest.approx(3.0, abs=3.0 * spring['standard_error'])

@@ -10,7 +10,9 @@ over stretches (Breiman, Friedman, Olshen and Stone 1984, Sec. 3.4.3).  The diff
 the logarithms of squared errors: every stretch counts alike, whether much or little of it is
 explained.  A joint has a constant of its own where that predicts its own torque better by
 OWN_CONSTANT_ERRORS standard errors, and by HARMONIC_ERRORS a torque by its own position, harmonics
-of a turn of which its range holds a whole period.  What the options say is not chosen.
+of a turn of which its range holds a whole period.  A tilt of gravity has to lower the error by
+TILT_EARNS besides.  What the options say is not chosen, and no column that the motion cannot tell
+from those of every model: see confounded.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,8 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from .confounded import Confounded, confounded
 from ..prepare.dataset import Dataset
-from ..reduce.model_columns import ModelColumns, resting_columns
+from ..reduce.model_columns import ModelColumns, resting_columns, TILT_PRIOR
 from ..reduce.structure import alike_constants, chosen_constants, usual_constants
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import bodies, Parameter
@@ -31,8 +34,12 @@ from ...estimation.residuals import FEWEST_BLOCKS
 
 GRAVITY = 'gravity'  # stands among the laws for the two angles of its direction
 GRAVITY_WORDS = {False: 'gravity as given', True: 'gravity as the torques show it'}  # if tilted
+LAW_LEFT_OUT = 'law that the motion cannot tell from others'
 LARGEST_TILT = 0.35  # [rad] beyond it the description is likelier wrong than the mounting
 SMALLEST_TILT = 0.002  # [rad] a tenth of a degree: the same mounting
+# Of the error of stretches left out, by which a tilt of TILT_PRIOR lowers it, a larger one by more
+# in proportion: so much it moves the torque of other motions, and what a model lacks leans on it.
+TILT_EARNS = 0.05
 OWN_CONSTANT_ERRORS = 3.0  # by 2, one of fifteen wins by chance at every third joint
 HARMONIC_ERRORS = 4.0  # up to four orders are asked in every joint, of a dozen stretches
 ROUNDING_GAP = 1e-12  # of logarithms: candidates that differ by less are alike
@@ -87,6 +94,7 @@ class Choice:
 
     columns : of the laws that take part; joint_by_joint : whether constants are each joint's own
     model_columns : of the wide factor, with weights; best : Candidate among candidates
+    confounded : columns that the motion does not tell from those of every model
     """
 
     columns: tuple[Parameter, ...]
@@ -94,6 +102,7 @@ class Choice:
     model_columns: ModelColumns
     best: Candidate
     candidates: Sequence[Candidate]
+    confounded: Sequence[Confounded] = ()
 
     @property
     def tilted(self) -> bool:
@@ -175,6 +184,7 @@ def choose(data: Dataset, model_columns: ModelColumns) -> Choice:
         model_columns,
         best,
         list(trials.tried.values()),
+        trials.confounded,
     )
 
 
@@ -182,8 +192,9 @@ def _best(trials: '_Trials') -> Candidate:
     """
     Return the simplest Candidate that predicts as well as the best: constants, then laws.
 
-    A tilt of gravity counts as one more law, so that it has to predict better by a standard error;
-    it is taken only between SMALLEST_TILT and LARGEST_TILT, and where no mounting is given.
+    A tilt of gravity counts as one more law, so that it has to predict better by a standard error,
+    and by TILT_EARNS; it is taken only between SMALLEST_TILT and LARGEST_TILT, and where no
+    mounting is given.
     """
     constants_number = _chosen_constants_number(trials)
     best = _chosen_laws(trials, constants_number)
@@ -214,15 +225,26 @@ def _chosen_laws(trials: '_Trials', constants_number: int) -> Candidate:
     tilts = dict.fromkeys([(), trials.asked_tilt_extras])
     models = [(constants_number, (*further, *tilt)) for further, tilt in product(laws, tilts)]
     candidates = trials.candidates(models)
-    best = _fewest_laws(candidates)
+    best = _fewest_extras(candidates)
+    if best.tilted and not _tilt_earns(trials, constants_number, best):
+        candidates = [candidate for candidate in candidates if not candidate.tilted]
+        best = _fewest_extras(candidates)
     bending = {name for name in best.laws if LAWS[name].bends}
     if bending and not _bends_beyond_widths(trials, constants_number, best, bending):
-        best = _fewest_laws([c for c in candidates if bending.isdisjoint(c.laws)])
+        best = _fewest_extras([c for c in candidates if bending.isdisjoint(c.laws)])
     return best
 
 
-def _fewest_laws(candidates: Sequence[Candidate]) -> Candidate:
-    """Return the Candidate with the fewest laws within a standard error of the best."""
+def _tilt_earns(trials: '_Trials', constants_number: int, tilted: Candidate) -> bool:
+    """Return whether the tilt of a candidate lowers the error by what one of its size has to."""
+    untilted = trials.candidate(constants_number, tilted.laws)
+    gain, _ = log_ratio(untilted.errors, tilted.errors)
+    asked = TILT_EARNS * tilted.tilt / TILT_PRIOR
+    return gain >= 2.0 * asked  # of logarithms of squares
+
+
+def _fewest_extras(candidates: Sequence[Candidate]) -> Candidate:
+    """Return the Candidate with the fewest extras within a standard error of the best."""
     complexity = np.array([len(candidate.extras) for candidate in candidates])
     return candidates[_simplest(candidates, complexity)]
 
@@ -249,13 +271,14 @@ class _Trials:
     laws : that take part only where they predict better
     joint_by_joint : whether there is one set alone, each joint with its own constants
     harmonics : {extra: names of its coefficients} of those of single joints
+    not_shown : names of what takes part in no model: of joints that rest, and ``confounded``
     tilt_extras : (GRAVITY,) where the torques can show a tilt; asked_tilt_extras : where it may be
         used, too
     """
 
     def __init__(self, data: Dataset, model_columns: ModelColumns) -> None:
         self.model_columns, self.parameters = model_columns, model_columns.parameters
-        self.resting = resting_columns(model_columns.wide)
+        self.not_shown = resting_columns(model_columns.wide)
         structure = model_columns.wide.structure
         self.joint_by_joint = not _chooses_laws(data)
         self.optional: set[str] = set()
@@ -265,15 +288,27 @@ class _Trials:
         else:
             self.constants = [*alike_constants(structure)]
             self.optional = {name for name, law in LAWS.items() if law.by_need}
-        moving = {p.law for p in self.parameters if p.name not in self.resting}
-        self.laws = tuple(sorted(law for law in self.optional & moving if LAWS[law].optional))
         self.harmonics: dict[str, set[str]] = {}
         self.usual_constants_number = usual_constants(self.constants)
+        self.confounded = self._confounded()
+        self.not_shown |= {column.name for column in self.confounded}
+        shown = {p.law for p in self.parameters if p.name not in self.not_shown}
+        self.laws = tuple(sorted(law for law in self.optional & shown if LAWS[law].optional))
         self.tilt_extras = _tilt_extras(data, model_columns)
         self.asked_tilt_extras = self.tilt_extras
         if data.options.mounting:
             self.asked_tilt_extras = ()
         self.tried: dict[tuple[int, tuple[str, ...]], Candidate] = {}
+
+    def _confounded(self):
+        """Return the Confounded columns of laws that not every model has."""
+        common = self.column_indices(self.constants[self.usual_constants_number], ())
+        asked = {law for law in self.optional if LAWS[law].optional}
+        optional = [p.law in asked and self._is_shown(p) for p in self.parameters]
+        return confounded(self.model_columns, common, np.flatnonzero(optional))
+
+    def _is_shown(self, parameter):
+        return parameter.name not in self.not_shown
 
     def add_constants(self, constants: Mapping[str, Parameter]) -> int:
         """Add ``constants`` to those that can be tried; return their number."""
@@ -282,7 +317,7 @@ class _Trials:
 
     def takes_part(self, parameter: Parameter, extras: Sequence[str]) -> bool:
         """Return whether a column is one of a model with these ``extras``."""
-        if parameter.name in self.resting:
+        if not self._is_shown(parameter):
             return False
         if parameter.law not in self.optional or parameter.law in extras:
             return True
@@ -293,11 +328,8 @@ class _Trials:
         out: dict[str, list[int]] = {}
         for parameter in self.parameters:
             order, joint = _harmonic(parameter), parameter.owner
-            if (
-                not order
-                or parameter.name in self.resting
-                or joint not in self.model_columns.names
-            ):
+            is_moved = self._is_shown(parameter) and joint in self.model_columns.names
+            if not order or not is_moved:
                 continue
             positions = self.model_columns.wide.ranges[joint]['q']
             orders = out.setdefault(joint, [])
@@ -479,14 +511,39 @@ def predicts_consistently(data: Dataset) -> bool:
 
 
 def choice_entries(choice: Choice) -> list[dict[str, Any]]:
-    """Return entries of ``statistics['choices']``: the chosen one, the next best, the plainest."""
+    """
+    Return entries of ``statistics['choices']``: the chosen model, the next best, the plainest.
+
+    And the laws that the motion cannot tell from those of every model.
+    """
     best = choice.best
     others = list(choice.candidates)
     others.remove(best)
     others.sort(key=lambda candidate: log_ratio(candidate.errors, best.errors)[0])
     plain = [candidate for candidate in others if not candidate.extras]
     shown = dict.fromkeys([best, *others[:1], *plain[-1:]])
-    return [_entry(choice, candidate) for candidate in shown]
+    entries = [_entry(choice, candidate) for candidate in shown]
+    return [*entries, *_confounded_entries(choice.confounded)]
+
+
+def _confounded_entries(confounded_columns: Sequence[Confounded]) -> list[dict[str, Any]]:
+    """Return one entry of each law that is left out of models of some joints."""
+    by_law: dict[str, list[Confounded]] = {}
+    for column in confounded_columns:
+        by_law.setdefault(column.law, []).append(column)
+    entries = []
+    for law, columns in by_law.items():
+        joints = [column.joint for column in columns]
+        entry = {
+            'what': LAW_LEFT_OUT,
+            'candidate': f'{law} of {", ".join(joints)}',
+            'chosen': False,
+            'law': law,
+            'joints': joints,
+            'own_percent': 100.0 * max(column.share for column in columns),
+        }
+        entries.append(entry)
+    return entries
 
 
 def _entry(choice: Choice, candidate: Candidate) -> dict[str, Any]:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from .description import weight_of_description, WeightOfDescription
 from .gravity import FreeGravity, GivenGravity, gravity_of, GRAVITY_ROUNDS, Tilt
-from .model_errors import constant_profiles, ConstantProfile, model_errors, STATISTICS
+from .model_errors import constant_profiles, ConstantProfile, LAWS, model_errors, STATISTICS
 from .predicting import ConsistentLinks, estimator_of, Predicting, predicting
 from ..choose.choice import Choice
 from ..prepare.dataset import Dataset
@@ -122,10 +123,13 @@ def fit(
     known from stretches of distinct motion
     """
     gravity = gravity_of(choice)
+    description: WeightOfDescription | None = None
     for _ in range(GRAVITY_ROUNDS):
         problem, stretches, columns = _problem(data, choice, gravity)
         problem, rows = _estimated(data, problem, choice, residuals)
-        predicts = predicting(data, problem, rows)
+        if description is None:
+            description = weight_of_description(data, problem, rows, stretches)
+        predicts = predicting(data, problem, rows, description.weight)
         data = gravity.corrected(data, problem.base, predicts)
         if gravity.settled:
             break
@@ -139,6 +143,8 @@ def fit(
     if choice.joint_by_joint and choice.model_columns.wide.joints:
         profiles = constant_profiles(choice)
     errors = model_errors(data, choice, base, profiles.values())
+    assert description is not None  # there is a round
+    errors[LAWS] = np.hstack([errors[LAWS], description.errors[: len(base)]])
     of_models = np.hstack([*errors.values()])
     errors[STATISTICS] = predicts.estimate.bse[:, None]
     predicts = predicts.widened(of_models @ of_models.T)

@@ -23,6 +23,9 @@ from ...estimation.r_factors import one_thread, RFactors
 from ...estimation.residuals import robust_errors
 from ...methods.capabilities import EstimateOfRows, JointMotion, KnownMass
 
+# Of the information about a parameter that is not the data's: with more it is the description's.
+LARGEST_DESCRIBED_SHARE = 0.5
+
 
 @dataclass(frozen=True)
 class EstimatedParameters:
@@ -125,22 +128,25 @@ class ConsistentLinks:
 
         inherited : (b, k) errors of calibrated numbers, or None
         """
-        base = _with_all_links(data, problem.base)
-        values = consistent_values(
-            replace(problem, base=base),
-            self.free.standard_deviation,
-            _known(data, base, inherited),
-        )
-        return lambda factors: base.reduce(values(factors))
+        weight = self.entry['weight_of_description']
+        with_all_links, known = prior_knowledge(data, problem, inherited, weight)
+        values = consistent_values(with_all_links, self.free.standard_deviation, known)
+        return lambda factors: with_all_links.base.reduce(values(factors))
 
 
 Predicting = EstimatedParameters | ConsistentLinks
 
 
-def predicting(data: Dataset, problem: Problem, rows: EstimateOfRows) -> Predicting:
-    """Return the solution that predicts ``data``: consistent links where they are asked for."""
+def predicting(
+    data: Dataset, problem: Problem, rows: EstimateOfRows, weight: float = 1.0
+) -> Predicting:
+    """
+    Return the solution that predicts ``data``: consistent links where they are asked for.
+
+    weight : of the divergence from the described bodies
+    """
     if predicts_consistently(data):
-        return consistent_links(data, problem, rows)
+        return consistent_links(data, problem, rows, weight)
     return EstimatedParameters(rows.free)
 
 
@@ -149,13 +155,18 @@ def estimator_of(data: Dataset) -> Callable[[Problem], Estimate]:
     return ESTIMATORS.get(data.options.estimator, weighted)
 
 
-def consistent_links(data: Dataset, problem: Problem, rows: EstimateOfRows) -> ConsistentLinks:
-    """Return the ConsistentLinks of an unconstrained estimate by independent ``rows``."""
-    base = _with_all_links(data, problem.base)
+def consistent_links(
+    data: Dataset, problem: Problem, rows: EstimateOfRows, weight: float = 1.0
+) -> ConsistentLinks:
+    """
+    Return the ConsistentLinks of an unconstrained estimate by independent ``rows``.
+
+    weight : of the divergence from the described bodies
+    """
+    with_all_links, known = prior_knowledge(data, problem, rows.inherited, weight)
+    base = with_all_links.base
     with one_thread():
-        constrained = consistent(
-            replace(problem, base=base), rows.free, _known(data, base, rows.inherited)
-        )
+        constrained = consistent(with_all_links, rows.free, known)
     first = bodies(base.parameters)
     estimate = replace(
         rows.free,
@@ -165,8 +176,11 @@ def consistent_links(data: Dataset, problem: Problem, rows: EstimateOfRows) -> C
     )
     if rows.under_prior is not None:
         estimate = rows.under_prior(problem, estimate, constrained.prior)
+    shown = constrained.described_share <= LARGEST_DESCRIBED_SHARE
+    estimate = replace(estimate, determined=estimate.determined & shown)
     entry = {
         'loss_percent': constrained.loss_percent,
+        'weight_of_description': weight,
         'smallest_pseudo_inertia_eigenvalue': constrained.smallest_eigenvalue,
         'links': {link: constrained.values[k : k + 10].tolist() for link, k in first.items()},
     }
@@ -191,6 +205,19 @@ def _by_stretches(
         # How long residuals last was taken with room to spare: of errors stretches decide.
         least = 1.0 / SCORE_MARGIN
     return robust_errors(problem, estimate, stretches, prior, least)
+
+
+def prior_knowledge(
+    data: Dataset, problem: Problem, inherited: np.ndarray | None, weight: float
+) -> tuple[Problem, Known]:
+    """
+    Return the Problem with the columns of all links, and what is Known of them.
+
+    inherited : (b, k) errors of calibrated numbers, or None
+    weight : of the divergence from the described bodies
+    """
+    base = _with_all_links(data, problem.base)
+    return replace(problem, base=base), replace(_known(data, base, inherited), weight=weight)
 
 
 def _known(data: Dataset, base: BaseParameters, inherited: np.ndarray | None) -> Known:

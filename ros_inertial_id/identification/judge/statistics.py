@@ -165,7 +165,8 @@ def _of_fit(solution: Solution) -> dict[str, Any]:
     }
     if solution.constants:
         out['nonlinear_parameters'] = solution.constants
-    out['dependence'] = dependence(base.names(), covariance_by_rows, unconstrained.determined)
+    determined = solution.estimate.determined
+    out['dependence'] = dependence(base.names(), covariance_by_rows, determined)
     return out
 
 
