@@ -180,7 +180,7 @@ def identify_payload(
     """
     forced: dict[str, str] = {}
     if not empty:
-        forced |= _refused_model(model, force)
+        forced |= _forced_model(model, force)
     link, first = carrying_body(model.parameters, link)
     options, urdf = prediction_options(model), model.robot['urdf']
     admitted = [
@@ -217,10 +217,15 @@ def identify_payload(
     return replace(_described((link, frame), placement, load, relative), forced=forced)
 
 
-def _refused_model(model: IdentifiedModel, force: bool) -> dict[str, str]:
-    """Return {what: why} of a ``model`` that its own checks refused, {} of others."""
+def _forced_model(model: IdentifiedModel, force: bool) -> dict[str, str]:
+    """Return ``_refused_model``; EstimationError where it is used without ``force``."""
     if not force:
         _check_verdict(model)
+    return _refused_model(model)
+
+
+def _refused_model(model: IdentifiedModel) -> dict[str, str]:
+    """Return {what: why} of a ``model`` that its own checks refused, {} of others."""
     verdict = model.statistics.get('verdict', {})
     if verdict.get('word') != DO_NOT_USE:
         return {}
