@@ -38,6 +38,8 @@ BY_GAINS = (
     'gain of a joint',
     'description of another robot',
 )
+# What torques of commands look like without the damping, which is found as viscous friction.
+BY_DAMPING = ('effort clipped',)
 
 
 @dataclass(frozen=True)

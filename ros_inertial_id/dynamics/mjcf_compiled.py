@@ -11,6 +11,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from .friction import JOINT_TERMS
+
 KINDS = ('free', 'ball', 'slide', 'hinge')  # of joints, as MuJoCo numbers them
 SAME = ('equality', 'tendon', 'actuator', 'keyframe')  # what names bodies and joints alone
 
@@ -81,9 +83,10 @@ def _add_joint(model: Any, number: int, body: ElementTree.Element) -> None:
         return
     joint.set('pos', _words(model.jnt_pos[number]))
     velocity = model.jnt_dofadr[number]
+    damping, _, armature = JOINT_TERMS
     for name, values in (
-        ('damping', model.dof_damping),
-        ('armature', model.dof_armature),
+        (damping, model.dof_damping),
+        (armature, model.dof_armature),
         ('frictionloss', model.dof_frictionloss),
     ):
         joint.set(name, _words(values[velocity]))

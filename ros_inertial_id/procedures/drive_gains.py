@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import lsq_linear
 
 from .gain_problem import GainProblem, GainSolution, JointRows
-from ..checks.admission import admission, BY_GAINS, BY_MASSES, unusable
+from ..checks.admission import admission, BY_DAMPING, BY_GAINS, BY_MASSES, unusable
 from ..checks.thresholds import GOOD_RESIDUAL, UNUSABLE_RESIDUAL
 from ..dynamics.friction import LAWS, never_negative
 from ..dynamics.inertial_parameters import about_origin, bodies, carrying_body, Parameter
@@ -403,10 +403,12 @@ def _refused_by(gains: DriveGains, data: Dataset) -> dict[str, str]:
         return {}
     values = tuple(gains.gains[joint] for joint in joints)
     in_torques = replace(options, effort_kind='current', drive_gain=values)
+    but: tuple[str, ...] = BY_MASSES
     if is_commanded(options.effort_kind):
         in_torques = replace(options, stiffness=values)
+        but = (*BY_MASSES, *BY_DAMPING)
     return admission(
-        data.recordings, in_torques, but=BY_MASSES, method=data.method.name, urdf=data.robot.urdf
+        data.recordings, in_torques, but=but, method=data.method.name, urdf=data.robot.urdf
     ).refused
 
 

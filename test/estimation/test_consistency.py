@@ -208,8 +208,8 @@ def test_real_robots_lose_little_fit(file, names):
     assert min(entry['smallest_pseudo_inertia_eigenvalue'].values()) > 0.0
     free = replace(model, values=np.array(model.statistics['unconstrained']['values']))
     percent = [validation(m, [evaluate])[0]['filtered']['relative_percent'] for m in (model, free)]
-    # Free base parameters predict the Panda 5 % better: it is described with links 1 mm thin.
-    assert percent[0] < 1.06 * percent[1]
+    # Free base parameters predict the Panda 6 % better: it is described with links 1 mm thin.
+    assert percent[0] < 1.07 * percent[1]
 
 
 def test_errors_hold_the_truth_at_the_border_of_what_can_exist_and_are_smaller():

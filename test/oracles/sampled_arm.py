@@ -7,6 +7,7 @@ names of the columns.
 """
 
 from dataclasses import replace
+import re
 
 import mujoco_arm
 import numpy as np
@@ -97,7 +98,11 @@ def truth(urdf, columns, seed=0):
             'fl': np.abs(torque(urdf, q, v, a)) * np.sign(v),
             'fp': np.sign(v) * np.abs(v) ** (2.0 / 3.0),
         }
-        if kind in friction:
+        ripple = re.fullmatch('t([sc])([a-d])', kind)  # sine or cosine, its order as a letter
+        if ripple:
+            wave = {'s': np.sin, 'c': np.cos}[ripple[1]]
+            out[:, body] = wave('_abcd'.index(ripple[2]) * q[:, body])
+        elif kind in friction:
             out[:, body] = friction[kind][:, body]
         else:
             out = W[:, :, 10 * body + PLACE.index(kind.removesuffix('R'))]

@@ -41,7 +41,7 @@ BROADER = 1.25  # a motion that is cut a little shifts the offset; noise in it d
 OFFSET_ROUNDS = 3  # Gauss-Newton steps from the best of a grid of offsets
 OFFSET_STRETCHES = 20  # of the residual, longer than it is correlated
 RESIDUAL_WITH_CAUSE = 1e-3  # over torque: of a smaller residual nobody looks for a cause
-OTHER_UNIT = 2.0  # between torques and those of the described bodies: more may be another unit
+OTHER_UNIT = 1.25  # between torques and those of the described bodies: more is no error of CAD
 DESCRIBED_RESIDUAL = 0.5  # of the torque: more, and the described bodies say nothing of it
 INERTIA_NEGATIVE = 6.0  # standard errors below zero of an inertia before the sign is called wrong
 
