@@ -495,8 +495,9 @@ def _fewest_harmonics(errors: np.ndarray) -> int:
 
 def _harmonic(parameter: Parameter) -> int:
     """Return which harmonic of a turn a Parameter is of, 0 of none or of a slide."""
-    if parameter.law and parameter.unit == LAWS[parameter.law].unit:
-        return LAWS[parameter.law].harmonic
+    law = LAWS.get(parameter.law)  # None of bodies, springs and dampers of rigs
+    if law is not None and parameter.unit == law.unit:
+        return law.harmonic
     return 0
 
 

@@ -180,7 +180,9 @@ def moving_columns(data: Dataset, model_columns: ModelColumns) -> np.ndarray:
     Without harmonics of a turn: that many columns of the position take what a zero of it is.
     """
     absent = resting_columns(model_columns.wide)
-    absent.update(p.name for p in model_columns.parameters if p.law and LAWS[p.law].harmonic)
+    absent.update(
+        p.name for p in model_columns.parameters if p.law in LAWS and LAWS[p.law].harmonic
+    )
     moving = [p.name not in absent for p in model_columns.parameters]
     tilt_free = not data.options.mounting
     return np.flatnonzero([*moving, tilt_free, tilt_free])
