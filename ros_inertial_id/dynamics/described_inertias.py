@@ -5,7 +5,7 @@ A missing decimal point breaks the inequality or makes a body larger than the ro
 millimetres make all of them so.  Such numbers are not used: what is identified does not need them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 import logging
@@ -112,14 +112,7 @@ def plausible_inertias(urdf: str) -> tuple[str, tuple[str, ...]]:
     incomplete = _complete(robot)
     length = _length(robot)
     bodies = list(_carried_bodies(robot, length))
-    doubts = []
-    for body in bodies:
-        doubt = next((doubt for doubt in DOUBTS if doubt.holds(body)), None)
-        if doubt is None:
-            continue
-        doubts.append(f'{body.link} ({doubt.words(body)})')
-        if doubt.misleads(body):
-            body.forget_inertia()
+    doubts = _doubts_of(bodies)
     total = sum(body.mass for body in bodies)
     too_heavy = total > DENSEST_ROBOT * length**3
     if too_heavy:
@@ -129,6 +122,19 @@ def plausible_inertias(urdf: str) -> tuple[str, tuple[str, ...]]:
     if not doubts and not incomplete:
         return urdf, ()
     return ElementTree.tostring(robot, encoding='unicode'), tuple(doubts)
+
+
+def _doubts_of(bodies: Sequence[_DescribedBody]) -> list[str]:
+    """Return what is doubtful about ``bodies`` in words; inertias that mislead are forgotten."""
+    doubts = []
+    for body in bodies:
+        doubt = next((doubt for doubt in DOUBTS if doubt.holds(body)), None)
+        if doubt is None:
+            continue
+        doubts.append(f'{body.link} ({doubt.words(body)})')
+        if doubt.misleads(body):
+            body.forget_inertia()
+    return doubts
 
 
 def _complete(robot: ElementTree.Element) -> bool:

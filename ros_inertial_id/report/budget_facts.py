@@ -106,29 +106,40 @@ def budget_facts(
     groups = budget_groups(evaluated)
     if not groups:
         return None
+    source, share = _dominant(groups)
+    gains = [n for n in ModelStatistics(model).nuisances if n['what'] == GAIN_OF_JOINT]
+    off = [entry for entry in gains if abs(entry['value']) > CONTRADICTED * entry['prior']]
+    unseen = [e for e in gains if e['standard_error'] > HARDLY_SHOWN * e['prior'] and e not in off]
+    calibrations = [100.0 * entry['prior'] for entry in unseen]
+    return BudgetFacts(
+        *SOURCE_WORDS[source],
+        percent=100.0 * share,
+        wider=_widening(evaluated),
+        off=shortened(map(_factor, off), listed),
+        unseen=shortened([entry['joint'] for entry in unseen], listed),
+        calibration=significant(max(calibrations, default=0.0), 2),
+    )
+
+
+def _dominant(groups):
+    """Return the source that has the largest share of all variances of ``groups``, and it."""
     count = sum(group.parameters for group in groups)
     shares = {
         source: sum(group.parameters * group.shares[source] for group in groups) / count
         for source in groups[0].shares
     }
     largest = max(shares, key=lambda source: shares[source])
-    ratios = [
-        item.entry['combined_error'] / item.entry['standard_error']
-        for item in evaluated
-        if item.entry.get('combined_error') and item.entry['standard_error']
-    ]
-    gains = [n for n in ModelStatistics(model).nuisances if n['what'] == GAIN_OF_JOINT]
-    off = [entry for entry in gains if abs(entry['value']) > CONTRADICTED * entry['prior']]
-    unseen = [e for e in gains if e['standard_error'] > HARDLY_SHOWN * e['prior'] and e not in off]
-    calibrations = [100.0 * entry['prior'] for entry in unseen]
-    return BudgetFacts(
-        *SOURCE_WORDS[largest],
-        percent=100.0 * shares[largest],
-        wider=float(np.median(ratios)),
-        off=shortened(map(_factor, off), listed),
-        unseen=shortened([entry['joint'] for entry in unseen], listed),
-        calibration=significant(max(calibrations, default=0.0), 2),
-    )
+    return largest, shares[largest]
+
+
+def _widening(evaluated: Sequence[Knowledge]) -> float:
+    """Return the median ratio of combined to standard errors of base parameters."""
+    ratios = []
+    for item in evaluated:
+        combined, by_data = item.entry.get('combined_error'), item.entry['standard_error']
+        if combined and by_data:
+            ratios.append(combined / by_data)
+    return float(np.median(ratios))
 
 
 def _factor(entry: Mapping[str, Any]) -> str:

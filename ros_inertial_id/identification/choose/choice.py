@@ -80,6 +80,11 @@ class Candidate:
         """Return the tilt of gravity [rad]."""
         return float(np.linalg.norm(self.params[-2:]))
 
+    @property
+    def bending(self) -> set[str]:
+        """Return the laws that bend the friction curve."""
+        return {name for name in self.laws if LAWS[name].bends}
+
     def words(self) -> str:
         """Return the choice in words."""
         constants = {_constant_in_words(p) for p in self.constants.values()}
@@ -229,9 +234,8 @@ def _chosen_laws(trials: '_Trials', constants_number: int) -> Candidate:
     if best.tilted and not _tilt_earns(trials, constants_number, best):
         candidates = [candidate for candidate in candidates if not candidate.tilted]
         best = _fewest_extras(candidates)
-    bending = {name for name in best.laws if LAWS[name].bends}
-    if bending and not _bends_beyond_widths(trials, constants_number, best, bending):
-        best = _fewest_extras([c for c in candidates if bending.isdisjoint(c.laws)])
+    if not _bends_beyond_widths(trials, constants_number, best):
+        best = _fewest_extras([c for c in candidates if not c.bending])
     return best
 
 
@@ -249,16 +253,16 @@ def _fewest_extras(candidates: Sequence[Candidate]) -> Candidate:
     return candidates[_simplest(candidates, complexity)]
 
 
-def _bends_beyond_widths(
-    trials: '_Trials', constants_number: int, candidate: Candidate, bending: set[str]
-) -> bool:
+def _bends_beyond_widths(trials: '_Trials', constants_number: int, candidate: Candidate) -> bool:
     """
     Return whether laws that bend the friction curve predict better than two neighbouring widths.
 
     Where the width of Coulomb friction is between two that are tried, such a law takes the
     difference, and with it most of the viscous coefficient; two widths at once are as free.
     """
-    plain = tuple(extra for extra in candidate.extras if extra not in bending)
+    if not candidate.bending:
+        return True
+    plain = tuple(extra for extra in candidate.extras if extra not in candidate.bending)
     errors = trials.errors_between_constants(constants_number, plain)
     return all(log_ratio(rival, candidate.errors)[0] > 0.0 for rival in errors)
 

@@ -151,17 +151,13 @@ def _profile(
     columns = tried[chosen.name]
     constants = tuple(parameters[column] for column in columns)
     number = constants.index(chosen)
-    fits: dict[int, _Followed] = {}
     start = {name: parameters.index(choice.best.constants[name]) for name in beside}
-    for numbers in (range(number, len(columns)), range(number - 1, -1, -1)):
-        followed = start
-        for k in numbers:
-            fits[k] = _followed(choice, columns[k], tried, followed)
-            followed = fits[k].beside
-            if k == number:
-                start = followed
-    params = np.array([fits[k].params for k in range(len(columns))])
-    squares = np.array([fits[k].squares for k in range(len(columns))])
+    best = _followed(choice, columns[number], tried, start)
+    above = _each_followed(choice, columns[number + 1 :], tried, best.beside)
+    below = _each_followed(choice, columns[:number][::-1], tried, best.beside)
+    fits = [*below[::-1], best, *above]
+    params = np.array([fit.params for fit in fits])
+    squares = np.array([fit.squares for fit in fits])
     passive = [
         k for k, p in enumerate(parameters) if p.owner == chosen.owner and never_negative(p)
     ]
@@ -170,8 +166,7 @@ def _profile(
     likelihood = np.exp(-0.5 * (squares - squares[~drives].min()))
     weights = np.where(drives, 0.0, likelihood)
     best_beside = tuple(
-        {name: parameters[column] for name, column in fits[k].beside.items()}
-        for k in range(len(columns))
+        {name: parameters[column] for name, column in fit.beside.items()} for fit in fits
     )
     return ConstantProfile(constants, number, best_beside, params, weights / weights.sum())
 
@@ -188,6 +183,15 @@ class _Followed:
     beside: dict[str, int]
     params: np.ndarray
     squares: float
+
+
+def _each_followed(choice, columns, tried, beside):
+    """Return what is ``_followed`` with each of ``columns`` in turn, from constants ``beside``."""
+    out = []
+    for column in columns:
+        out.append(_followed(choice, column, tried, beside))
+        beside = out[-1].beside
+    return out
 
 
 def _followed(

@@ -339,13 +339,18 @@ def _candidates(recording: Recording, names: Sequence[str]) -> dict[str, Channel
             expected=JOINT_STATE,
             found=in_recording + recording.unread(),
         )
-    left_out = recording.provenance.get('left_out', {})
-    if all(topic in left_out and not len(states[topic]) for topic in chosen):
+    candidates = {topic: states[topic] for topic in chosen}
+    _check_messages(candidates, recording.provenance.get('left_out', {}))
+    return candidates
+
+
+def _check_messages(candidates: Mapping[str, Channel], left_out: Mapping[str, str]) -> None:
+    """Raise RecordingError where all messages were ``left_out``, {topic: why}."""
+    if all(topic in left_out and not len(states) for topic, states in candidates.items()):
         raise RecordingError(
-            f'no message of {", ".join(chosen)} can be used',
-            found=[left_out[topic] for topic in chosen],
+            f'no message of {", ".join(candidates)} can be used',
+            found=[left_out[topic] for topic in candidates],
         )
-    return {topic: states[topic] for topic in chosen}
 
 
 def _named_as_commands(topic: str) -> bool:
