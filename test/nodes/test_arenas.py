@@ -57,5 +57,5 @@ def test_what_threads_needed_one_after_the_other_is_kept_once():
         [sys.executable, '-c', PROBE], capture_output=True, text=True, env=environment, check=False
     )
     assert 'measured' in done.stderr
-    # 20 MB and some 15 of a node; with an arena for each of 16 threads 300.
-    assert int(done.stdout) < 80e6
+    # 20 MB and 15 to 75 of a node; with an arena for each of 16 threads 300 more.
+    assert int(done.stdout) < 160e6
