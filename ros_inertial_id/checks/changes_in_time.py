@@ -92,7 +92,7 @@ class PiecesOfTime:
         return self.errors(self.judge, self.test.plain)
 
     def errors(self, judge: LeftOut, change: Change) -> np.ndarray:
-        """Return squared errors (pieces, n) of every piece, predicted by the others."""
+        """Return squares (pieces, n) of what the others leave of every piece."""
         targets = self.test.targets([change], FREE)
         each = [np.array([piece]) for piece in range(judge.count)]
         errors = judge.targets_left_out(targets, each)[0]
@@ -115,7 +115,7 @@ class PiecesOfTime:
         return np.sqrt(errors.sum(0) / self.test.row_counts)
 
     def solution(self, judge: LeftOut, change: Change) -> np.ndarray:
-        """Return the solution (P,) of a ``judge`` by the whole recording with a ``change``."""
+        """Return the (P,) solution of a ``judge`` by the whole recording with a ``change``."""
         targets = self.test.targets([change], FREE)
         return judge.solved_targets(judge.stacked(range(judge.count), targets))[:, 0]
 

@@ -63,13 +63,13 @@ def order_findings(channel: Channel, origin: int) -> list[Finding]:
     """
     ordered = in_order(channel)
     messages = len(channel)
-    if ordered.sorted:
+    if ordered.moved:
         return [
             found(
                 'messages out of order',
                 channel.names,
-                ordered.sorted,
-                sorted=ordered.sorted,
+                ordered.moved,
+                sorted=ordered.moved,
                 messages=messages,
                 milliseconds=1e3 * ordered.late,
             )

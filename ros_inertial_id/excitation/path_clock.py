@@ -95,7 +95,7 @@ class PathClock:
         return np.sort(np.concatenate([grid, changes[(first < changes) & (changes < last)]]))
 
     def times(self, path_times: np.ndarray) -> np.ndarray:
-        """Return the times (N,) [s] of ``path_times`` (N,) [s], if the path clock goes on."""
+        """Return the (N,) times [s] of ``path_times`` (N,) [s], if the path clock goes on."""
         grid = [np.linspace(s.begin, s.end, len(s.path)) for s in self._changes]
         places = np.unique(np.concatenate(grid))
         shown = np.maximum.accumulate(self._state(places, self._changes)[0])

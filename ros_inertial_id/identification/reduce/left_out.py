@@ -328,7 +328,7 @@ class LeftOut:
 
     def solution(self, stacked: np.ndarray, column_indices: np.ndarray) -> np.ndarray:
         """
-        Return the solution (P,) of chosen columns for what was measured, others zero.
+        Return the (P,) solution of chosen columns for what was measured, others zero.
 
         stacked : triangle of ``stacked`` by default; column_indices : (k,) of the unknowns
         """

@@ -47,7 +47,7 @@ class PositionControl:
         return self.stiffness * q + self.damping * v + feedforward
 
     def torques(self, commanded: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return joint torques (N, n) by the ``commanded`` part and measured q, v (N, n)."""
+        """Return the (N, n) torques by the ``commanded`` part and measured q, v (N, n)."""
         torques = commanded - self.stiffness * q - self.damping * v
         return np.asarray(np.clip(torques, -self.limit, self.limit))
 

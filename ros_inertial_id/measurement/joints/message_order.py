@@ -24,12 +24,12 @@ class InOrder:
     Messages in the order of their stamps, as far as that is known.
 
     channel : of them, as recorded where nothing was changed
-    sorted : how many were elsewhere in the recording; late : the farthest of them [s]
+    moved : how many were elsewhere in the recording; late : the farthest of them [s]
     left_out : how many lie before or behind steps back of the clock; back : the largest step [s]
     """
 
     channel: Channel
-    sorted: int = 0
+    moved: int = 0
     late: float = 0.0
     left_out: int = 0
     back: float = 0.0
@@ -50,7 +50,7 @@ def in_order(channel: Channel) -> InOrder:
     late = float((np.maximum.accumulate(stamps) - stamps).max()) * 1e-9
     if late < LONGEST_DISORDER and _is_shorter(channel, order):
         elsewhere = int((order != np.arange(len(order))).sum())
-        return InOrder(channel.rows(order), sorted=elsewhere, late=late)
+        return InOrder(channel.rows(order), moved=elsewhere, late=late)
     run = longest_run(stamps)
     left_out = len(stamps) - (run.stop - run.start)
     if left_out > (1.0 - LONGEST_SHARE) * len(stamps):

@@ -35,7 +35,7 @@ def test_messages_that_are_written_out_of_order_are_sorted(order, elsewhere):
     np.testing.assert_allclose(found.channel.stamp_ns * 1e-9, T)
     np.testing.assert_array_equal(found.channel.fields['position'], motion(T))
     np.testing.assert_array_equal(found.channel.fields['effort'], 2.0 * motion(T))
-    assert found.sorted >= elsewhere and found.left_out == 0
+    assert found.moved >= elsewhere and found.left_out == 0
     assert found.late == pytest.approx((np.maximum.accumulate(T[order]) - T[order]).max())
 
 
@@ -63,7 +63,7 @@ def test_the_longest_part_beside_a_clock_set_back_stands_for_all(at, used):
     recorded = states(np.where(T < at, T, T - 0.8), motion(T))
     found = in_order(recorded)
     assert len(found.channel) == pytest.approx(used, abs=1)
-    assert found.left_out == 2000 - len(found.channel) and found.sorted == 0
+    assert found.left_out == 2000 - len(found.channel) and found.moved == 0
     assert found.back == pytest.approx(0.79)
     assert (np.diff(found.channel.stamp_ns) > 0).all()
     first = np.flatnonzero(
