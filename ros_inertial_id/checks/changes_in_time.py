@@ -38,6 +38,7 @@ from ..lapack import solve_triangular
 MOST_SAMPLES = 1000  # that show a change: it lasts for seconds
 FEWEST_PIECES = 2  # on either side of a jump: one alone is an event
 USUAL_GAIN = 0.1  # change of a gain within a recording, prior deviation
+EXPLAINED_RESIDUAL = 0.5 * SYSTEMATIC_RESIDUAL  # of the torque, beside a cause that was found
 WORTH_TRYING = 9.0  # of the score test, three standard errors as if nothing else were lacking
 
 
@@ -267,6 +268,9 @@ def with_changes(test: RecordingUnderTest, explanation: Explanation) -> Explanat
     """
     if not test.moved.any() or test.data.seconds() < STRETCHES * SHORTEST_PIECE:
         return explanation
+    causes_found = [f for f in explanation.findings if f.severity != NOTE]
+    if causes_found and _leaves_little(explanation):
+        return explanation
     if any(finding.tests == DESCRIBED for finding in _causes(explanation)):
         return explanation  # free bodies, which judge courses, absorb such a cause
     pieces = PiecesOfTime(test)
@@ -282,6 +286,12 @@ def with_changes(test: RecordingUnderTest, explanation: Explanation) -> Explanat
     if not sure:
         return explanation
     return _named(test, pieces, sure, explanation)
+
+
+def _leaves_little(explanation):
+    """Return whether the residual of an ``explanation`` asks for no further one."""
+    left = np.linalg.norm(explanation.residual)
+    return left < EXPLAINED_RESIDUAL * np.linalg.norm(explanation.torque)
 
 
 def _is_of_size(trial):

@@ -143,9 +143,10 @@ def test_memory_does_not_grow_with_time(arm):
     online, sizes = OnlineIdentification(urdf, OPTIONS), []
     tracemalloc.start()
     for turn in range(3):
-        for channel in pieces(recording):
+        for number, channel in enumerate(pieces(recording)):
             online.add(replace(channel, stamp_ns=channel.stamp_ns + turn * 8 * 10**9))
-            online.estimate()
+            if number % 4 == 0:  # under tracemalloc they take four times as long
+                online.estimate()
         gc.collect()
         sizes.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
