@@ -266,26 +266,38 @@ def with_changes(test: RecordingUnderTest, explanation: Explanation) -> Explanat
 
     What explains the data better is named, and what explains them alike with it.
     """
-    if not test.moved.any() or test.data.seconds() < STRETCHES * SHORTEST_PIECE:
+    if not _may_change(test, explanation):
         return explanation
-    causes_found = [f for f in explanation.findings if f.severity != NOTE]
-    if causes_found and _leaves_little(explanation):
-        return explanation
-    if any(finding.tests == DESCRIBED for finding in _causes(explanation)):
-        return explanation  # free bodies, which judge courses, absorb such a cause
     pieces = PiecesOfTime(test)
-    sure = []
-    for courses in CHANGES:
-        course = _strongest(pieces, courses)
-        if course is None:
-            continue
-        trial = pieces.tried(course)
-        gap, error = pieces.gap(trial.errors, pieces.recorded)
-        if gap < -SURE_OF_CAUSE * error and _is_of_size(trial) and _explains(pieces, trial):
-            sure.append(trial)
+    trials = [_sure_trial(pieces, courses) for courses in CHANGES]
+    sure = [trial for trial in trials if trial is not None]
     if not sure:
         return explanation
     return _named(test, pieces, sure, explanation)
+
+
+def _may_change(test, explanation):
+    """Return whether a change in time can be told, and an ``explanation`` leaves it something."""
+    if not test.moved.any() or test.data.seconds() < STRETCHES * SHORTEST_PIECE:
+        return False
+    causes_found = _causes(explanation)
+    if causes_found and _leaves_little(explanation):
+        return False
+    # Free bodies, which judge courses, absorb what described ones show.
+    return all(finding.tests != DESCRIBED for finding in causes_found)
+
+
+def _sure_trial(pieces, courses):
+    """Return the Trial of the strongest of ``courses``, None where it is not surely one."""
+    course = _strongest(pieces, courses)
+    if course is None:
+        return None
+    trial = pieces.tried(course)
+    gap, error = pieces.gap(trial.errors, pieces.recorded)
+    is_better = gap < -SURE_OF_CAUSE * error
+    if is_better and _is_of_size(trial) and _explains(pieces, trial):
+        return trial
+    return None
 
 
 def _leaves_little(explanation):
