@@ -277,7 +277,7 @@ def with_changes(test: RecordingUnderTest, explanation: Explanation) -> Explanat
 
 
 def _may_change(test, explanation):
-    """Return whether a change in time can be told, and an ``explanation`` leaves it something."""
+    """Return whether a change in time would show, and an ``explanation`` leaves it something."""
     if not test.moved.any() or test.data.seconds() < STRETCHES * SHORTEST_PIECE:
         return False
     causes_found = _causes(explanation)
