@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from worker_tasks import never
 
 from ros_inertial_id.processes import in_processes, Lost
 
@@ -42,12 +43,6 @@ def pids(folder, count=2):
     )
 
 
-def never(folder, task):
-    """Return after minutes in one call of C, with the lock of the interpreter held."""
-    (Path(folder) / str(os.getpid())).touch()
-    return sum(range(10**10))
-
-
 def squared(how, task):
     """Return the square of a task; the process ends, or an error comes, instead of that of 1."""
     if task == 1:
@@ -71,7 +66,8 @@ def outcome(function, shared, tasks, jobs=1):
 
 def test_workers_end_when_their_parent_is_killed(import_path, tmp_path):
     code = (
-        'from test_processes import in_processes, never\n'
+        'from ros_inertial_id.processes import in_processes\n'
+        'from worker_tasks import never\n'
         f'list(in_processes(never, {str(tmp_path)!r}, range(2), 2))\n'
     )
     parent = subprocess.Popen([sys.executable, '-c', code], env=import_path)

@@ -11,8 +11,8 @@ import sys
 from arm_days import day, VISCOUS
 import numpy as np
 import pytest
-from test_processes import never, PATIENCE, pids, ROOT, runs
-from threadpoolctl import threadpool_info
+from test_processes import PATIENCE, pids, ROOT, runs
+from worker_tasks import never_accumulated, noted_and_killed, process
 
 import ros_inertial_id as rid
 from ros_inertial_id.cli.main import main
@@ -178,13 +178,6 @@ def test_bags_that_contradict_each_other_leave_more_together(arm3, serial, optio
     assert 'inertial-id drift' in contradiction(both)[0]
 
 
-def process(shared, task):
-    """Return where a task is done, and the most threads that a library of BLAS uses there."""
-    return os.getpid(), max(
-        pool['num_threads'] for pool in threadpool_info() if pool['user_api'] == 'blas'
-    )
-
-
 def test_few_tasks_are_done_in_this_process_and_others_in_workers_of_one_thread(monkeypatch):
     monkeypatch.setenv('OPENBLAS_NUM_THREADS', '2')
     engine, here = Engine(jobs=2), os.getpid()
@@ -193,19 +186,8 @@ def test_few_tasks_are_done_in_this_process_and_others_in_workers_of_one_thread(
     assert here not in elsewhere and set(count) == {1}
 
 
-def never_accumulated(shared, path):
-    return never(os.environ['NOTED'], path)
-
-
-def noted_and_killed(shared, path):
-    (Path(os.environ['NOTED']) / str(os.getpid())).touch()
-    if path.endswith('day2'):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return mapped_bags.accumulate_bag(shared, path)
-
-
 def start_verb(paths, function, import_path, tmp_path):
-    """Return the process of ``identify`` whose workers do a function of this file."""
+    """Return the process of ``identify`` whose workers do a function of ``worker_tasks``."""
     (tmp_path / 'noted').mkdir()
     words = [
         'identify',
@@ -219,10 +201,12 @@ def start_verb(paths, function, import_path, tmp_path):
         '--no-report',
     ]
     code = (
+        'import sys\n'
+        'from ros_inertial_id.cli.main import main\n'
         'from ros_inertial_id.procedures import bag_map\n'
-        'import test_many_recordings as here\n'
-        f'bag_map.accumulate_bag = here.{function.__name__}\n'
-        f'here.sys.exit(here.main({words!r}))\n'
+        'import worker_tasks\n'
+        f'bag_map.accumulate_bag = worker_tasks.{function.__name__}\n'
+        f'sys.exit(main({words!r}))\n'
     )
     return subprocess.Popen(
         [sys.executable, '-c', code],
