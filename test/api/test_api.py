@@ -218,9 +218,11 @@ def test_the_example_runs_from_bag_to_report(bags, tmp_path, monkeypatch, capsys
 
 @pytest.mark.parametrize('fault', ['none', 'noise for a torque', 'no motion seen', 'late'])
 def test_check_says_the_verdict_that_identify_says(arm3, arm3_recording, fault):
-    fields = dict(arm3_recording.channels['/joint_states'].fields)
+    recording = arm3_recording.window(0.0, 20.0)
+    channel = recording.channels['/joint_states']
+    fields = dict(channel.fields)
     if fault == 'late':
-        t = 1e-9 * (arm3_recording.channels['/joint_states'].stamp_ns - arm3_recording.origin_ns())
+        t = 1e-9 * (channel.stamp_ns - recording.origin_ns())
         fields['effort'] = CubicSpline(t, fields['effort'])(t - LATE)
     rng = np.random.default_rng(0)
     effort = fields['effort'] + 0.05 * rng.normal(size=fields['effort'].shape)
@@ -228,14 +230,8 @@ def test_check_says_the_verdict_that_identify_says(arm3, arm3_recording, fault):
         effort[:, 2] = rng.normal(0.0, effort[:, 2].std(), len(effort))
     if fault == 'no motion seen':
         effort = rng.normal(size=effort.shape)
-    changed = replace(
-        arm3_recording,
-        channels={
-            '/joint_states': replace(
-                arm3_recording.channels['/joint_states'], fields={**fields, 'effort': effort}
-            )
-        },
-    )
+    fields['effort'] = effort
+    changed = replace(recording, channels={channel.topic: replace(channel, fields=fields)})
     checked, identified = (verb(changed, urdf=arm3[0]) for verb in (rid.check, rid.identify))
     for joint, crossed in identified.model.statistics['cross_validation']['rms'].items():
         measured = identified.model.statistics['cross_validation']['measured_rms'][joint]
@@ -251,15 +247,10 @@ def test_check_says_the_verdict_that_identify_says(arm3, arm3_recording, fault):
 
 
 def test_negated_efforts_have_a_cause_and_no_estimate(arm3, arm3_recording):
-    channel = arm3_recording.channels['/joint_states']
-    negated = replace(
-        arm3_recording,
-        channels={
-            '/joint_states': replace(
-                channel, fields={**channel.fields, 'effort': -channel.fields['effort']}
-            )
-        },
-    )
+    recording = arm3_recording.window(0.0, 10.0)
+    channel = recording.channels['/joint_states']
+    fields = {**channel.fields, 'effort': -channel.fields['effort']}
+    negated = replace(recording, channels={channel.topic: replace(channel, fields=fields)})
     found = rid.check(negated, urdf=arm3[0])
     assert found.verdict.word == 'do not use' and found.checks[0].name == 'effort negated'
     with pytest.raises(rid.EstimationError, match='efforts of all joints are negated'):

@@ -188,7 +188,8 @@ def test_a_robot_at_rest_is_waited_for(arm):
         fields={k: np.repeat(x[:1], len(x), axis=0) for k, x in channel.fields.items()},
     )
     online = OnlineIdentification(urdf, OPTIONS)
-    for part in pieces(replace(recording, channels={channel.topic: still})):
+    rest = replace(recording, channels={channel.topic: still}).window(25.0)
+    for part in pieces(rest):
         online.add(part)
         assert online.estimate() is None
     assert 'excites nothing' in online.waiting
