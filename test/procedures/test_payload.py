@@ -1,6 +1,7 @@
 """A load is weighed with errors that cover, and what is not seen is not claimed."""
 
 from dataclasses import replace
+import re
 
 import mujoco_arm
 import numpy as np
@@ -55,7 +56,7 @@ def franka():
 def test_two_kilograms_are_weighed_within_the_bars_and_the_stated_errors(franka):
     true, model = franka
     z = []
-    for seed in range(5):
+    for seed in range(3):
         found = identify_payload(model, [record(loaded(true, 'fr3_link7'), 10 + seed)])
         center = found.center_of_mass - [0.0, 0.0, 0.107]  # given from the joint of link 7
         assert abs(found.mass - MASS) < 0.01 * MASS
@@ -65,7 +66,7 @@ def test_two_kilograms_are_weighed_within_the_bars_and_the_stated_errors(franka)
             *((center - CENTER) / found.center_of_mass_error),
             *np.diag((found.inertia - INERTIA) / found.inertia_error),
         ]
-    # 35 values, those of one model not independent: a root mean square near one.
+    # 21 values, those of one model not independent: a root mean square near one.
     assert 0.3 < np.sqrt(np.mean(np.square(z))) < 1.7 and np.abs(z).max() < 4.5
 
 
@@ -219,14 +220,13 @@ def test_nothing_is_weighed_by_recordings_that_checks_refuse(franka, tmp_path, c
     true, model = franka
     bad = exchanged(record(true, 12))
     with pytest.raises(RecordingError, match='cannot be used.*permuted.*fr3_joint4'):
-        identify_payload(model, [bad])
-    with pytest.raises(RecordingError, match='cannot be used.*permuted.*fr3_joint4'):
         identify_payload(model, [record(loaded(true, 'fr3_link7'), 13)], empty=[bad])
     (tmp_path / 'model.yaml').write_text(model.to_yaml())
     write_recording(tmp_path / 'bag', bad)
     assert main(['payload', str(tmp_path / 'model.yaml'), str(tmp_path / 'bag')]) == 2
     printed = capsys.readouterr()
-    assert not printed.out and 'the efforts are permuted' in printed.err
+    assert not printed.out
+    assert re.search('cannot be used.*the efforts are permuted.*fr3_joint4', printed.err)
     carrying = exchanged(record(loaded(true, 'fr3_link7'), 13))
     write_recording(tmp_path / 'carrying', carrying)
     words = ['payload', str(tmp_path / 'model.yaml'), str(tmp_path / 'carrying')]
