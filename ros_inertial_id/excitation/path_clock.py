@@ -54,15 +54,8 @@ class PathClock:
                 begin = max(begin, end.end)
                 change = self._brakes.change(begin, self._at(begin), 1.0)
             self._changes = [*self._changes, change]
-        self._end = self._stop(now + horizon, np.floor)
+        self._end = self._stop(now + horizon)
         return late
-
-    def brake(self, now: float) -> None:
-        """Promise to come to rest as soon as can be from ``now`` on."""
-        self._changes = [s for s in self._promised() if s.begin <= now] or self._changes[:1]
-        self._end = None
-        if self._changes[-1].goal:  # else it comes to rest already
-            self._changes = [*self._changes, self._stop(now, np.ceil)]
 
     def state(self, times: np.ndarray) -> np.ndarray:
         """Return (s, s', s'') as (3, N) at ``times`` (N,) [s], full rate before the begin."""
@@ -121,13 +114,12 @@ class PathClock:
             return self._changes
         return [*self._changes, self._end]
 
-    def _stop(self, time, nearest):
-        """Return the Change to rest from ``time``, at full rate from the nearest of the grid."""
+    def _stop(self, time):
+        """Return the Change to rest from ``time``, at full rate from the grid before it."""
         state = self._at(time)
         if (state[1:] != FULL).any():
-            if nearest is np.floor:
-                time = float(self.points(time - 2.0 * POINT_STEP, time)[-1])
+            time = float(self.points(time - 2.0 * POINT_STEP, time)[-1])
             return self._brakes.change(time, self._at(time), 0.0)
-        grid_point = GRID * nearest(np.round(state[0] / GRID, 6))
+        grid_point = GRID * np.floor(np.round(state[0] / GRID, 6))
         begin = max(time + grid_point - state[0], self._changes[-1].end)
         return self._brakes.stop(begin, self._at(begin)[0])

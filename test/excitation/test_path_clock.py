@@ -13,7 +13,6 @@ import pytest
 from quintics import quintics
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
-from ros_inertial_id.excitation.braking import GRID
 from ros_inertial_id.excitation.limits import kinematic_limits
 from ros_inertial_id.excitation.path_clock import LEAST_GAP, PathClock, POINT_STEP
 from ros_inertial_id.excitation.playback import HORIZON, MARGIN, plan_course
@@ -126,17 +125,3 @@ def at_rest_after(piece, times, part):
     end = piece.x[-1]
     moving = (times < end)[:, None] | (part == 0)
     return np.where(moving, piece(np.minimum(times, end), part), 0.0)
-
-
-@pytest.mark.parametrize('after', [0.0, 0.15, 0.3, 0.6, 1.2])
-def test_a_stop_is_kept_while_a_late_piece_eases_or_goes_on(brakes, after):
-    """Asked to stop at any moment: rest within the braking time, or sooner if it rests anyway."""
-    clock = PathClock(0.0, brakes)
-    for now in (*np.arange(0.0, 2.0, PIECE), 2.0 + after):
-        clock.go_on(now, HORIZON, MARGIN)
-    clock.brake(now + 0.02)
-    assert clock.rests_at() <= now + 0.02 + GRID + brakes.longest + 1e-9
-    s, rate, _ = clock.state(np.arange(0.0, now + 2.0, TICK))
-    assert rate.min() > -1e-6 and rate.max() <= 1.0 + 1e-9
-    assert np.abs(np.diff(s)).max() <= TICK * (1.0 + 1e-9)
-    assert rate[-1] == 0.0
