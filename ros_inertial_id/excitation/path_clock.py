@@ -21,6 +21,7 @@ from .braking import Brakes, Change, GRID
 FULL = np.array([1.0, 0.0])  # rate and slope
 POINT_STEP = 0.02  # [s] between the points of a piece
 LEAST_GAP = 0.1  # of a POINT_STEP: no two points are nearer
+LATE_SHARE = 0.8  # of the horizon of a late piece, from where on it differs: others may follow it
 SAME_TIME = 1e-9  # [s] of stamps: times nearer than that are the same
 
 
@@ -48,7 +49,8 @@ class PathClock:
         if end is not None and end.begin < now + margin - SAME_TIME:
             late = True
             self._changes = [*self._changes, end]
-            begin = float(self.points(now + margin, now + margin + 2.0 * POINT_STEP)[0])
+            joins = now + LATE_SHARE * horizon
+            begin = float(self.points(joins, joins + 2.0 * POINT_STEP)[0])
             change = self._brakes.change(begin, self._at(begin), 1.0)
             if change.path[:, 1].min() < 0.0:  # too near to rest to be turned round
                 begin = max(begin, end.end)
