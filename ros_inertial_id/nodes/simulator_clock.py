@@ -109,7 +109,7 @@ class SimulatorClock:
         self._published, self._said_at = at, time.monotonic()
 
     def piece(self, at: float, rests: float) -> None:
-        """Note that a piece of a trajectory came ``at`` [s]; others follow until it ``rests`` [s]."""
+        """Note that a piece came ``at`` [s]; others have to follow until it ``rests`` [s]."""
         self._due, self._rests, self._looks = at + NEXT_PIECE, rests, LOOKS_FOR_PIECE
 
     def pause(self) -> None:

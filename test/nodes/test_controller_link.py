@@ -118,7 +118,7 @@ def test_whether_the_arm_may_brake_already_as_goals_were_not_accepted():
 
 
 def test_a_piece_is_sent_again_while_time_stands_and_none_for_a_time_that_has_passed(monkeypatch):
-    """Simulated time waits for a piece that was lost; else it goes on while a process is held up."""
+    """Simulated time waits for a piece that was lost; or goes on while a process is held up."""
     wall, now, age, sent = [0.0], [10.0], [0.0], []
     monkeypatch.setattr(course_sender, 'time', SimpleNamespace(monotonic=lambda: wall[0]))
     link = SimpleNamespace(
