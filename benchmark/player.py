@@ -194,8 +194,8 @@ def braking(*urdfs, seeds=(0, 1, 2)):
     all joints slow down together, by acceleration and torque without jerk and torque rate.
     """
     print(
-        'robot           seed   largest speed of its limit   stops within   one joint alone   '
-        'along the path   median      way   player dies      way   largest use of a limit'
+        'robot           seed   largest speed of its limit   brakes within   one joint alone   '
+        'along the path   median      way   largest use of a limit'
     )
     for urdf, seed in itertools.product(urdfs, seeds):
         robot = load_robot_model(pathlib.Path(urdf).read_text())
@@ -204,18 +204,14 @@ def braking(*urdfs, seeds=(0, 1, 2)):
         limits = kinematic_limits(robot, options)
         course = plan_course(designed.motion, designed.motion.start + 0.05, robot)
         brakes = course.brakes(robot, limits)
-        stopping, times = (
-            stopping_of(course, brakes),
-            [SLOPE_STEP * (len(s) - 1) for s in brakes.stops],
-        )
+        times = [SLOPE_STEP * (len(s) - 1) for s in brakes.stops]
         speed = designed.use.joints['velocity'].max() * (1.0 - limits.margins['velocity'])
         alone, joint = one_joint_alone(course, limits, GRID * np.arange(len(times)))
         least = least_times(course, robot, limits, GRID * (len(times) - 1))
         print(
-            f'{robot.name:15s} {seed:4d} {100.0 * speed:25.0f} % {stopping.seconds:14.3f} s '
+            f'{robot.name:15s} {seed:4d} {100.0 * speed:25.0f} % {brakes.longest:14.3f} s '
             f'{alone:8.3f} s (joint {joint + 1}) {least.max():14.3f} s '
-            f'{np.median(times):6.2f} s {stopping.distance.max():6.2f} rad '
-            f'{stopping.alone:9.2f} s {stopping.distance_alone.max():6.2f} rad   '
+            f'{np.median(times):6.2f} s {stopping_of(course, brakes).distance.max():6.2f} rad '
             f'{uses(course, robot, brakes, limits)}',
             flush=True,
         )
@@ -226,7 +222,7 @@ def late_pieces(*urdfs, delays=(0.005, 0.01, 0.02, 0.03, 0.06, 0.16, 0.2, 0.25, 
     Print by how much commands step where something comes ``delays`` [s] late.
 
     That is a piece, where nothing else came meanwhile; the first piece after the link stalled for
-    so long, of a player that knows nothing of it; and the way to rest.
+    so long, of a player that knows nothing of it.  To stop, nothing is sent.
     """
     print(f'{"largest step, late by":30s}' + ''.join(f'{1e3 * d:7.0f} ms' for d in delays))
     for urdf in urdfs:
@@ -235,14 +231,13 @@ def late_pieces(*urdfs, delays=(0.005, 0.01, 0.02, 0.03, 0.06, 0.16, 0.2, 0.25, 
         motion = design(robot, options).motion
         course = plan_course(motion, motion.start + 0.05, robot)
         brakes = course.brakes(robot, kinematic_limits(robot, options))
-        steps = {name: np.zeros(len(delays)) for name in ('piece', 'stall', 'way to rest')}
+        steps = {name: np.zeros(len(delays)) for name in ('piece', 'stall')}
         for now in np.arange(course.approach + 0.3, course.duration - 1.5, 0.11):
             before = PathClock(0.0, brakes)
             for sent in np.arange(now - 0.12, now, PIECE):
                 before.go_on(sent, HORIZON, MARGIN)
-            piece, stall, rest = copy(before), copy(before), copy(before)
+            piece, stall = copy(before), copy(before)
             piece.go_on(now, HORIZON, MARGIN)
-            rest.brake(now)
             made = now
             for k, delay in enumerate(delays):
                 while made < now + delay:  # each once, whatever is asked for
@@ -250,7 +245,7 @@ def late_pieces(*urdfs, delays=(0.005, 0.01, 0.02, 0.03, 0.06, 0.16, 0.2, 0.25, 
                     made += PIECE
                 was, *others = (
                     course.along(clock.state(np.array([now + delay])))[0]
-                    for clock in (before, piece, stall, rest)
+                    for clock in (before, piece, stall)
                 )
                 for name, other in zip(steps, others):
                     steps[name][k] = max(steps[name][k], np.abs(other - was).max())

@@ -21,6 +21,7 @@ from .braking import Brakes, Change, GRID
 FULL = np.array([1.0, 0.0])  # rate and slope
 POINT_STEP = 0.02  # [s] between the points of a piece
 LEAST_GAP = 0.1  # of a POINT_STEP: no two points are nearer
+LATE_SHARE = 0.8  # of the horizon of a late piece, from where on it differs: others may follow it
 SAME_TIME = 1e-9  # [s] of stamps: times nearer than that are the same
 
 
@@ -48,21 +49,15 @@ class PathClock:
         if end is not None and end.begin < now + margin - SAME_TIME:
             late = True
             self._changes = [*self._changes, end]
-            begin = float(self.points(now + margin, now + margin + 2.0 * POINT_STEP)[0])
+            joins = now + LATE_SHARE * horizon
+            begin = float(self.points(joins, joins + 2.0 * POINT_STEP)[0])
             change = self._brakes.change(begin, self._at(begin), 1.0)
             if change.path[:, 1].min() < 0.0:  # too near to rest to be turned round
                 begin = max(begin, end.end)
                 change = self._brakes.change(begin, self._at(begin), 1.0)
             self._changes = [*self._changes, change]
-        self._end = self._stop(now + horizon, np.floor)
+        self._end = self._stop(now + horizon)
         return late
-
-    def brake(self, now: float) -> None:
-        """Promise to come to rest as soon as can be from ``now`` on."""
-        self._changes = [s for s in self._promised() if s.begin <= now] or self._changes[:1]
-        self._end = None
-        if self._changes[-1].goal:  # else it comes to rest already
-            self._changes = [*self._changes, self._stop(now, np.ceil)]
 
     def state(self, times: np.ndarray) -> np.ndarray:
         """Return (s, s', s'') as (3, N) at ``times`` (N,) [s], full rate before the begin."""
@@ -121,13 +116,12 @@ class PathClock:
             return self._changes
         return [*self._changes, self._end]
 
-    def _stop(self, time, nearest):
-        """Return the Change to rest from ``time``, at full rate from the nearest of the grid."""
+    def _stop(self, time):
+        """Return the Change to rest from ``time``, at full rate from the grid before it."""
         state = self._at(time)
         if (state[1:] != FULL).any():
-            if nearest is np.floor:
-                time = float(self.points(time - 2.0 * POINT_STEP, time)[-1])
+            time = float(self.points(time - 2.0 * POINT_STEP, time)[-1])
             return self._brakes.change(time, self._at(time), 0.0)
-        grid_point = GRID * nearest(np.round(state[0] / GRID, 6))
+        grid_point = GRID * np.floor(np.round(state[0] / GRID, 6))
         begin = max(time + grid_point - state[0], self._changes[-1].end)
         return self._brakes.stop(begin, self._at(begin)[0])

@@ -26,16 +26,13 @@ APPROACH, MOTION = 400, 2000  # samples of the way to the start, and of one peri
 @dataclass(frozen=True)
 class Stopping:
     """
-    How a course stops at most, asked to in any moment.
+    How a course stops at most when nothing follows a piece, whatever the moment.
 
     seconds : [s] until it rests; distance : (n,) until then [rad or m]
-    alone, distance_alone : the same when nothing more arrives, as after the player was killed
     """
 
     seconds: float
     distance: np.ndarray
-    alone: float
-    distance_alone: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -64,10 +61,7 @@ class Rehearsal:
             f'{course.approach:.1f} s to the start, then {course.periods} times '
             f'{course.motion.period / course.speed:.1f} s',
             ', '.join(shares),
-            f'stops within {stopping.seconds:.2f} s and {stopping.distance.max():.2f} rad '
-            'or m, '
-            f'{stopping.alone:.2f} s and {stopping.distance_alone.max():.2f} if the player '
-            'dies',
+            f'stops within {stopping.seconds:.2f} s and {stopping.distance.max():.2f} rad or m',
             f'torques for mounting {mounting}',
             *self.notices,
         ]
@@ -138,9 +132,8 @@ def stopping_of(course: Course, brakes: Brakes) -> Stopping:
     begins = np.concatenate([[stop[0, 0]] * len(stop) for stop in brakes.stops])
     ways = np.concatenate([stop[:, 0] for stop in brakes.stops])
     rests = course.at(ways)[0]
-    distance = np.abs(rests - course.at(begins)[0]).max(0)
-    alone = np.abs(rests - course.at(begins - HORIZON)[0]).max(0)
-    return Stopping(brakes.longest, distance, HORIZON + brakes.longest, alone)
+    distance = np.abs(rests - course.at(begins - HORIZON)[0]).max(0)
+    return Stopping(HORIZON + brakes.longest, distance)
 
 
 def _shares(robot, limits, t, motion):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from copy import copy
+import time
 from typing import Any
 
 from builtin_interfaces.msg import Duration, Time
@@ -19,20 +20,33 @@ NEXT_ATTEMPT = 1.2  # times as long as the last is what it may take
 LONGEST_ATTEMPT = 0.5  # [s]
 # [s] between pieces; each covers five of them, so that some may be late or lost
 PIECE_PERIOD = 0.04
+EARLY = 0.01  # [s] by which a piece may be: whoever asks does not ask all the time
+AGAIN = 0.2  # [s] of wall time after which it is sent again: simulated time may be waiting for it
+OLDEST_CLOCK = 0.06  # [s] of wall time since the clock was read, for which a piece is not sent
 # [s] from a piece that was accepted until the arm brakes, where none has followed
 UNANSWERED = HORIZON - MARGIN - POINT_STEP
 
 
 class CourseSender:
-    """Sends one course at a time, on the clock of the robot: ``now_ns`` returns its time [ns]."""
+    """
+    Sends one course at a time, on the clock of the robot.
 
-    def __init__(self, link: TopicLink | ActionLink, now_ns: Callable[[], int]) -> None:
-        self._link, self._now_ns = link, now_ns
+    now_ns : returns its time [ns]; clock_age : for how long that cannot have moved on [s]
+    """
+
+    def __init__(
+        self,
+        link: TopicLink | ActionLink,
+        now_ns: Callable[[], int],
+        clock_age: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        self._link, self._now_ns, self._clock_age = link, now_ns, clock_age
         self._course: Any = None
         self._clock: Any = None
         self._names: Sequence[str] = ()
         self._tracking = 0.0
         self._began, self._first, self._newest = 0, 0.0, 0
+        self._sent_at = 0.0  # [s] of wall time
         self._sent: dict[int, float] = {}  # number of a piece -> when it was made [s]
 
     def begin(
@@ -73,6 +87,11 @@ class CourseSender:
         return self.now - self._sent[self._newest]
 
     @property
+    def due(self) -> bool:
+        """Return whether it is time for the next piece, or the last one may be lost."""
+        return self.behind >= PIECE_PERIOD - EARLY or time.monotonic() - self._sent_at >= AGAIN
+
+    @property
     def delay(self) -> float:
         """Return the time [s] by which late pieces have stretched the course."""
         return float(self._clock.delay)
@@ -99,23 +118,15 @@ class CourseSender:
 
     def send(self) -> bool:
         """Send the next piece; return whether it came too late to go on at full speed."""
-        return self.now >= max(self._first, self._sent[self._newest]) and self._send_in_time(
-            lambda clock, now: clock.go_on(now, HORIZON, MARGIN)
-        )
-
-    def brake(self) -> None:
-        """Send the way to rest along the course, from now on; nothing to an arm that rests."""
-        # The last piece of an arm that rests may still be on its way.
-        if self._clock.rests_at() > self.now and not self.arrival_unknown:
-            self._send_in_time(lambda clock, now: clock.brake(now))
+        return self.now >= max(self._first, self._sent[self._newest]) and self._send_in_time()
 
     def rests_in(self) -> float:
         """Return in how many seconds the last piece rests, also where the clock went back."""
         return min(max(0.0, float(self._clock.rests_at()) - self.now), HORIZON + LONGEST_BRAKING)
 
-    def _send_in_time(self, change):
+    def _send_in_time(self):
         """
-        Send the piece of a changed clock; return what ``change`` of (clock, now) does.
+        Send the next piece; return whether it came too late to go on at full speed.
 
         One that this process was held up with is made anew, since the arm would leap to it, and
         for the moment at which it will be ready if that takes as long again: to plan anew takes
@@ -125,14 +136,16 @@ class CourseSender:
         takes = 0.0  # [s]
         for _ in range(ATTEMPTS):
             clock, now = copy(self._clock), self.now + takes
-            changed = change(clock, now)
+            slower = clock.go_on(now, HORIZON, MARGIN)
             # A past from now on: a controller goes to a first point ahead from where it is.
             message = self._message(clock, now, PAST + int(np.ceil(takes / POINT_STEP)))
+            if self._clock_age() > OLDEST_CLOCK:  # it tells nothing: when it has been read again
+                return False
             late = self.now - now
             if late < LATEST:
                 self._clock = clock
                 self._send(now, message)
-                return bool(changed)
+                return bool(slower)
             takes = min(NEXT_ATTEMPT * (takes + late), LONGEST_ATTEMPT)
         return False
 
@@ -143,7 +156,7 @@ class CourseSender:
         )
 
     def _send(self, now, message):
-        self._newest = self._link.send(message)
+        self._newest, self._sent_at = self._link.send(message), time.monotonic()
         self._sent[self._newest] = now
 
 

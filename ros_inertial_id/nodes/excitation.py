@@ -206,7 +206,7 @@ class Excitation(GuardedNode):
             said = player.outcome(lambda: work.closed)  # whose node hears no controller
         except Exception as error:
             try:
-                work.in_node(partial(player.happens, Event.WOULD_LEAP, str(error)))
+                work.in_node(partial(player.happens, Event.DOUBT, str(error)))
             finally:
                 self._recorder.stop()
             raise

@@ -93,6 +93,12 @@ class JointWatch:
             return max(now, self.newest_ns)
         return now
 
+    def clock_age(self) -> float:
+        """Return for how long [s] of wall time ``now_ns`` cannot have moved on; real clocks go."""
+        if self.simulated:
+            return time.monotonic() - float(self._looked[0])
+        return 0.0
+
     @property
     def silence(self) -> float:
         """Return the time [s] of the robot since the newest had come, at the last look."""

@@ -74,25 +74,24 @@ class Player:
         self._say, self._progress, self._log = say, progress, node.get_logger()
         self.state, self.ended, self.how = State.IDLE, threading.Event(), ''
         self._motion: Any = None  # a PlannedMotion, from the first on
-        driver = DriverWatch(node, scaling, self._would_leap)
+        driver = DriverWatch(node, scaling, self._doubt)
         self.joints = JointWatch(
-            node, driver, self._doubt, self._would_leap, self._compare, joint_states
+            node, driver, self._doubt, self._doubt, self._compare, joint_states
         )
         self.held = HeldPosition(node, controller, driver.scaled)
-        self.controller = controller_link(node, controller, self._would_leap)
-        self._sender = CourseSender(self.controller, self.joints.now_ns)
+        self.controller = controller_link(node, controller, self._doubt)
+        joints = self.joints
+        self._sender = CourseSender(self.controller, joints.now_ns, joints.clock_age)
         self._periods = node.create_publisher(String, '~/periods', latched())
         self._actions: dict[Action, Callable[[str], None]] = {
             Action.NOTHING: lambda reason: None,
             Action.SEND_FIRST_PIECE: self._send_first_piece,
             Action.SEND_NEXT_PIECE: self._send_next_piece,
-            Action.SEND_WAY_TO_REST: self._send_way_to_rest,
             Action.STOP_SENDING: self._stop_sending,
             Action.WITHDRAW_LAST_PIECE: self._withdraw_last_piece,
             Action.SAY_THAT_IT_IS_FINISHED: self._end,
         }
-        node.create_timer(PIECE_PERIOD, self.go_on)
-        every(node, WATCH_PERIOD, self.watch)
+        every(node, WATCH_PERIOD, self.go_on)  # also while a simulated clock stands
 
     def happens(self, event: Event, reason: str = '') -> bool:
         """Take the step of TRANSITIONS for an ``event``; return whether there is one."""
@@ -152,7 +151,7 @@ class Player:
     def go_on(self) -> None:
         """Let happen what is due now: a piece, the end, or a doubt."""
         self.watch()
-        if self.state is not State.PLAYING:
+        if self.state is not State.PLAYING or not self._sender.due:
             return
         self._progress('playing', max(0.0, self._sender.now), self._motion.course.duration)
         event, reason = self._due()
@@ -168,10 +167,10 @@ class Player:
         try:  # a controller that was restarted holds the arm
             self.controller.check_ready()
         except MotionError as error:
-            return Event.WOULD_LEAP, str(error)
+            return Event.DOUBT, str(error)
         behind = sender.behind
         if behind < -LATEST_PIECE:
-            return Event.WOULD_LEAP, f'the clock of this node went back by {-behind:.1f} s'
+            return Event.DOUBT, f'the clock of this node went back by {-behind:.1f} s'
         if sender.arrival_unknown:
             return self._due_without_answers()
         if behind > LATEST_PIECE:
@@ -212,7 +211,7 @@ class Player:
                 motion.guard.tracking,
             )
         except Exception as error:  # at once: no piece may follow one that was not sent
-            self._would_leap(str(error))
+            self._doubt(str(error))
             raise
         self._publish_periods()
         self._say('playing')
@@ -225,12 +224,6 @@ class Player:
                 f'is, {self._sender.delay:.2f} s later than planned'
             )
             self._publish_periods()
-
-    def _send_way_to_rest(self, reason):
-        try:
-            self._sender.brake()
-        finally:
-            self._stop_sending(reason)
 
     def _withdraw_last_piece(self, reason):
         try:
@@ -249,17 +242,13 @@ class Player:
             self.ended.set()
 
     def _doubt(self, reason):
-        """Bring an arm that moves to rest along its path, now."""
+        """
+        Send nothing more; the piece under way ends at rest on the path.
+
+        A way to rest that begins at once would make the arm leap where it comes late, as would any
+        piece where the driver scales trajectories, or the controller holds the arm already.
+        """
         self.happens(Event.DOUBT, reason)
-
-    def _would_leap(self, reason):
-        """
-        Send nothing more; a piece under way ends at rest on the path.
-
-        Not even a way to rest where the driver scales trajectories, for every new piece would make
-        the arm skip what it was slowed down by, or to a controller that holds the arm already.
-        """
-        self.happens(Event.WOULD_LEAP, reason)
 
     def _publish_periods(self):
         course = self._motion.course

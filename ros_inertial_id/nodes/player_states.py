@@ -27,8 +27,7 @@ class Event(Enum):
     PIECE_DUE = auto()  # nothing speaks against going on
     MESSAGES_DUE = auto()  # those that decide may be on their way, or are not read yet: it waits
     COURSE_OVER = auto()  # joint states of all of it have come
-    DOUBT = auto()  # joint states, this computer or somebody who calls ~/stop give reason to stop
-    WOULD_LEAP = auto()  # the controller holds, slows or leaves the arm: no piece fits any more
+    DOUBT = auto()  # joint states, controller, computer or who calls ~/stop give reason to stop
     UNANSWERED = auto()  # goals are not accepted in time: the arm may brake already
     CLOSED = auto()  # the bag is closed, and ~/play answers
 
@@ -39,8 +38,7 @@ class Action(Enum):
     NOTHING = auto()
     SEND_FIRST_PIECE = auto()  # on the robot's clock as it is now, and not before planning
     SEND_NEXT_PIECE = auto()
-    SEND_WAY_TO_REST = auto()  # along the course, as fast as the limits allow
-    STOP_SENDING = auto()  # the last piece ends at rest by itself; a way to rest would leap, too
+    STOP_SENDING = auto()  # the last piece ends at rest; what came late would make the arm leap
     WITHDRAW_LAST_PIECE = auto()  # which is not to be followed when it comes late
     SAY_THAT_IT_IS_FINISHED = auto()
 
@@ -59,8 +57,7 @@ TRANSITIONS = {
     (State.PLAYING, Event.PIECE_DUE): Step(State.PLAYING, Action.SEND_NEXT_PIECE),
     (State.PLAYING, Event.MESSAGES_DUE): Step(State.PLAYING, Action.NOTHING),
     (State.PLAYING, Event.COURSE_OVER): Step(State.ENDING, Action.SAY_THAT_IT_IS_FINISHED),
-    (State.PLAYING, Event.DOUBT): Step(State.ENDING, Action.SEND_WAY_TO_REST),
-    (State.PLAYING, Event.WOULD_LEAP): Step(State.ENDING, Action.STOP_SENDING),
+    (State.PLAYING, Event.DOUBT): Step(State.ENDING, Action.STOP_SENDING),
     (State.PLAYING, Event.UNANSWERED): Step(State.ENDING, Action.WITHDRAW_LAST_PIECE),
     (State.ENDING, Event.CLOSED): Step(State.IDLE, Action.NOTHING),
 }

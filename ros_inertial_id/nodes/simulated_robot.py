@@ -22,7 +22,7 @@ from .controller_state import CONTINUES
 from .conversions import DEPTH, every, publish_joint_states
 from .parameters import declare_options
 from .running import main_of
-from .simulator_clock import NEXT_PIECE, Simulator, SimulatorOptions, WALL_TICK
+from .simulator_clock import Simulator, SimulatorOptions, WALL_TICK
 from ..errors import ConfigError, InertialIdError
 from ..identification.files import read_text
 from ..identification.identified_model import plain
@@ -132,10 +132,10 @@ class SimulatedRobot(Simulator):
         try:
             times, positions, *rest = self._points(trajectory)
             self._arm.follow(times, positions, *rest)
-            # A trajectory with a past is one of many: they are sent piece by piece.
-            ahead = positions[times > NEXT_PIECE]
-            moves = len(ahead) > 0 and bool(np.ptp(ahead, 0).max() > TRAJECTORY_RESTS)
-            self._sim_clock.piece(self._arm.time, bool(times[0] < 0.0) and moves)
+            rests = 0.0
+            if times[0] < 0.0:  # one of many with a past, which are sent piece by piece
+                rests = _rests(times, positions)
+            self._sim_clock.piece(self._arm.time, self._arm.time + rests)
         except InertialIdError as error:
             self.get_logger().error(f'trajectory refused: {error}')
 
@@ -177,6 +177,12 @@ class SimulatedRobot(Simulator):
             'options': asdict(arm.options),
             'true_urdf': arm.true_urdf,
         }
+
+
+def _rests(times, positions):
+    """Return the time [s] of the points (m,) from which on the positions (m, n) rest."""
+    moves = np.abs(positions - positions[-1]).max(1) > TRAJECTORY_RESTS
+    return float(times[1:][moves[:-1]].max(initial=times[0]))
 
 
 def _column(kind, points, order):

@@ -4,7 +4,7 @@ What simulators share: they own the time and publish it on /clock, and they know
 Time follows the wall clock as long as the computer keeps up.  Where it does not, time waits, as in
 MuJoCo's ``simulate`` and mujoco_ros2_control: the real-time factor is below 1 and nothing is ever
 made up for.  It also waits, not for ever, for the next piece of a trajectory that is sent piece by
-piece.
+piece, and without it goes on slowly until that trajectory rests.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,6 +28,7 @@ CLOCK_STEP = 0.01  # [s] between two messages of /clock
 BURST = 0.02  # [s] of simulated time at once, so that other callbacks get a turn
 NEXT_PIECE = 0.05  # [s] after a piece of a trajectory until its successor has to be there
 LOOKS_FOR_PIECE = 250  # WALL_TICK apart, while time waits for a piece: longer where all are late
+LOOKS_AGAIN = 10  # the same for every NEXT_PIECE after that: the sender may only have been held up
 STANDING = 0.1  # [s] of wall time between messages of a /clock that stands still
 
 
@@ -60,8 +61,8 @@ class SimulatorClock:
         self._wall0 = self._said_at = time.monotonic()
         self._time = 0.0  # of the next sample [s]
         self._published = -CLOCK_STEP
-        self._piece = -1.0  # [s] when the newest piece of a trajectory came; -1: none is awaited
-        self._looks = 0  # in vain, for the piece that is due
+        self._due = self._rests = 0.0  # [s] next piece of a trajectory; end of the newest
+        self._looks = 0  # left, for the piece that is due
         self._clock = node.create_publisher(Clock, '/clock', 10)
         every(node, STANDING, self._stand)
 
@@ -88,13 +89,12 @@ class SimulatorClock:
 
     def _waits(self, at):
         """Return whether the time ``at`` [s] has to wait for the next piece of a trajectory."""
-        if not 0.0 <= self._piece < at - NEXT_PIECE:
-            self._looks = 0
+        if not self._due < at < self._rests:
             return False
-        self._looks += 1
-        if self._looks < LOOKS_FOR_PIECE:
+        self._looks -= 1
+        if self._looks > 0:
             return True
-        self._piece = -1.0
+        self._due, self._looks = at + NEXT_PIECE, LOOKS_AGAIN
         return False
 
     def _stand(self) -> None:
@@ -108,11 +108,9 @@ class SimulatorClock:
         self._clock.publish(message)
         self._published, self._said_at = at, time.monotonic()
 
-    def piece(self, at: float, moves: bool) -> None:
-        """Note that a piece of a trajectory came ``at`` [s]; ``moves`` : others have to follow."""
-        self._piece, self._looks = -1.0, 0
-        if moves:
-            self._piece = at
+    def piece(self, at: float, rests: float) -> None:
+        """Note that a piece came ``at`` [s]; others have to follow until it ``rests`` [s]."""
+        self._due, self._rests, self._looks = at + NEXT_PIECE, rests, LOOKS_FOR_PIECE
 
     def pause(self) -> None:
         """Let time go on from here after a pause."""

@@ -13,7 +13,6 @@ import pytest
 from quintics import quintics
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
-from ros_inertial_id.excitation.braking import GRID
 from ros_inertial_id.excitation.limits import kinematic_limits
 from ros_inertial_id.excitation.path_clock import LEAST_GAP, PathClock, POINT_STEP
 from ros_inertial_id.excitation.playback import HORIZON, MARGIN, plan_course
@@ -23,6 +22,7 @@ ROBOT = load_robot_model((Path(__file__).parents[2] / 'urdf' / 'franka.urdf').re
 TICK, PIECE, TRANSPORT = 0.001, 0.04, 0.004  # [s]
 ALLOWED = 8.0  # [rad/s^2]
 CASES = 40  # of four pieces
+LATE_MARGIN = 0.16  # [s] for the arrival of pieces after a late one, as of others
 STOPS = (0.1, 0.2, 0.35, 0.6, 1.0)  # [s]
 
 
@@ -100,7 +100,7 @@ def test_a_second_stop_while_it_goes_on_is_stretched_too(course, brakes):
 
 def test_whenever_pieces_are_made_each_goes_on_from_the_one_before(course, brakes):
     """
-    Random times and lateness, several late ones in a row, arrivals anywhere within MARGIN.
+    Random times and lateness, several late ones in a row, arrivals anywhere within the margins.
 
     The bounds are what quintics between points 20 ms apart leave of the motion itself.
     """
@@ -108,12 +108,13 @@ def test_whenever_pieces_are_made_each_goes_on_from_the_one_before(course, brake
     for _ in range(CASES):
         clock, now, before = PathClock(0.0, brakes), rng.uniform(0.0, 6.0), None
         for wait in rng.choice([0.04, 0.2, 0.6], 4) * rng.uniform(0.5, 1.5, 4):
-            late += clock.go_on(now, HORIZON, MARGIN)
+            slower = clock.go_on(now, HORIZON, MARGIN)
+            late += slower
             times, *points = course.piece(clock, now)
             assert np.diff(times).min() > LEAST_GAP * POINT_STEP - 1e-9
             piece = quintics(times, *points)
             if before is not None:
-                arrivals = now + np.linspace(0.0, MARGIN, 13)
+                arrivals = now + np.linspace(0.0, LATE_MARGIN if slower else MARGIN, 13)
                 for part, bound in enumerate((1e-7, 1e-5, 1e-3)):  # [rad], [rad/s], [rad/s^2]
                     away = at_rest_after(before, arrivals, part) - piece(arrivals, part)
                     assert np.abs(away).max() < bound
@@ -126,17 +127,3 @@ def at_rest_after(piece, times, part):
     end = piece.x[-1]
     moving = (times < end)[:, None] | (part == 0)
     return np.where(moving, piece(np.minimum(times, end), part), 0.0)
-
-
-@pytest.mark.parametrize('after', [0.0, 0.15, 0.3, 0.6, 1.2])
-def test_a_stop_is_kept_while_a_late_piece_eases_or_goes_on(brakes, after):
-    """Asked to stop at any moment: rest within the braking time, or sooner if it rests anyway."""
-    clock = PathClock(0.0, brakes)
-    for now in (*np.arange(0.0, 2.0, PIECE), 2.0 + after):
-        clock.go_on(now, HORIZON, MARGIN)
-    clock.brake(now + 0.02)
-    assert clock.rests_at() <= now + 0.02 + GRID + brakes.longest + 1e-9
-    s, rate, _ = clock.state(np.arange(0.0, now + 2.0, TICK))
-    assert rate.min() > -1e-6 and rate.max() <= 1.0 + 1e-9
-    assert np.abs(np.diff(s)).max() <= TICK * (1.0 + 1e-9)
-    assert rate[-1] == 0.0

@@ -12,11 +12,11 @@ class StandingRobot:
     """
     Publishes while the Graph ``graph`` spins; when it does not, its time stands still.
 
-    now_ns : its time
+    now_ns : its time; step_ns : between its messages
     """
 
     def __init__(self, graph, now_ns=1000 * 10**9):
-        self.now_ns, self._said = now_ns, None
+        self.now_ns, self.step_ns, self._said = now_ns, STEP_NS, None
         self._clock = graph.node.create_publisher(ClockMessage, '/clock', 10)
         self._states = graph.node.create_publisher(JointState, 'joint_states', 10)
         graph.node.create_timer(
@@ -28,7 +28,7 @@ class StandingRobot:
         self._said = list(names), list(position), round(ahead * 1e9), stamped
 
     def _go_on(self):
-        self.now_ns += STEP_NS
+        self.now_ns += self.step_ns
         message = ClockMessage()
         message.clock.sec, message.clock.nanosec = divmod(self.now_ns, 10**9)
         self._clock.publish(message)

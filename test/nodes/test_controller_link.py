@@ -13,8 +13,9 @@ from ros_inertial_id.errors import ConfigError, MotionError
 from ros_inertial_id.excitation.limits import kinematic_limits
 from ros_inertial_id.excitation.playback import LEAD, plan_course
 from ros_inertial_id.excitation.problem import DesignOptions
+from ros_inertial_id.nodes import course_sender
 from ros_inertial_id.nodes.controller_link import controller_link
-from ros_inertial_id.nodes.course_sender import CourseSender
+from ros_inertial_id.nodes.course_sender import AGAIN, CourseSender, OLDEST_CLOCK, PIECE_PERIOD
 
 NAME = 'arm_controller/follow_joint_trajectory'
 
@@ -113,12 +114,35 @@ def test_whether_the_arm_may_brake_already_as_goals_were_not_accepted():
     assert not sender.arrival_unknown
     now[0] = 10.28
     assert sender.arrival_unknown
-    sender.brake()
     assert link.sent == 6
 
 
-@pytest.mark.parametrize('brake', [False, True])
-def test_a_piece_with_which_the_process_was_held_up_is_made_anew(brake):
+def test_a_piece_is_sent_again_while_time_stands_and_none_for_a_time_that_has_passed(monkeypatch):
+    """Simulated time waits for a piece that was lost; or goes on while a process is held up."""
+    wall, now, age, sent = [0.0], [10.0], [0.0], []
+    monkeypatch.setattr(course_sender, 'time', SimpleNamespace(monotonic=lambda: wall[0]))
+    link = SimpleNamespace(
+        send=lambda message: sent.append(message) or 0,
+        message=lambda trajectory, tracking: trajectory,
+        arrived=0,
+    )
+    sender = CourseSender(link, lambda: round(now[0] * 1e9), lambda: age[0])
+    sender.begin(*planned(), True, 0.1)
+    assert not sender.due
+    now[0] += PIECE_PERIOD
+    assert sender.due
+    age[0] = 1.1 * OLDEST_CLOCK
+    assert not sender.send() and len(sent) == 1 and sender.due
+    age[0] = 0.0
+    sender.send()
+    assert len(sent) == 2 and not sender.due
+    wall[0] += AGAIN
+    assert sender.due
+    sender.send()
+    assert len(sent) == 3 and points_of(sent[1])[0].tolist() == points_of(sent[2])[0].tolist()
+
+
+def test_a_piece_with_which_the_process_was_held_up_is_made_anew():
     """The arm goes on from where the last piece that was sent has left it, and never leaps."""
     course, brakes, names = planned()
     now, leaps, sent = [10.0], [], []
@@ -141,30 +165,27 @@ def test_a_piece_with_which_the_process_was_held_up_is_made_anew(brake):
     sender.begin(course, brakes, names, True, 0.1)
     for now[0] in np.arange(10.04, 10.0 + LEAD + course.approach + 2.0, 0.04):
         sender.send()
-    ask, count = sender.brake if brake else sender.send, len(sent)
-    # Of send, the first look only asks whether the motion has begun.
-    leaps[:] = [0.0, 0.6] if brake else [0.0, 0.0, 0.6]
-    now[0] += 0.0 if brake else 0.3  # late already: it goes on from where the arm eases to rest
-    ask()
+    count = len(sent)
+    leaps[:] = [0.0, 0.0, 0.6]  # the first look only asks whether the motion has begun
+    now[0] += 0.3  # late already: it goes on from where the arm eases to rest
+    sender.send()
     promised, made = (points_of(message) for message in sent[-2:])
     was, goes_on = (
         [np.interp(now[0] + 0.005, times, q) for q in positions.T]
         for times, positions in (promised, made)
     )
     np.testing.assert_allclose(goes_on, was, atol=2e-3)
-    if not brake:  # making it takes longer than it may be late: so it is made ahead
-        ask()
-        assert len(sent) == count + 1  # and nothing before the moment for which it was made
-        leaps[:] = [0.0, 0.0, 0.1, 0.0, 0.11]
-        now[0] += 0.8
-        ask()
-        count += 1
-        promised, made = (points_of(message) for message in sent[-2:])
-        was, goes_on = (
-            [np.interp(now[0] + 0.005, times, q) for q in positions.T]
-            for times, positions in (promised, made)
-        )
-        np.testing.assert_allclose(goes_on, was, atol=2e-3)
+    sender.send()  # making it takes longer than it may be late: so it is made ahead
+    assert len(sent) == count + 1  # and nothing before the moment for which it was made
+    leaps[:] = [0.0, 0.0, 0.1, 0.0, 0.11]
+    now[0] += 0.8
+    sender.send()
+    promised, made = (points_of(message) for message in sent[-2:])
+    was, goes_on = (
+        [np.interp(now[0] + 0.005, times, q) for q in positions.T]
+        for times, positions in (promised, made)
+    )
+    np.testing.assert_allclose(goes_on, was, atol=2e-3)
     leaps[:] = [0.3, 0.6, 0.9, 1.5, 2.1, 3.0, 9.0]  # never in time: nothing is sent
-    ask()
-    assert len(sent) == count + 1
+    sender.send()
+    assert len(sent) == count + 2

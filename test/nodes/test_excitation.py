@@ -124,7 +124,8 @@ def ready_player(graph, tmp_path):
     graph.node.create_publisher(String, 'robot_description', LATCHED).publish(
         String(data=ARM.read_text())
     )
-    StandingRobot(graph).stand([0.0, 0.0])
+    player.robot = StandingRobot(graph)
+    player.robot.stand([0.0, 0.0])
     player.commands = graph.listen(JointTrajectory, CONTROLLER)
     graph.until(lambda: graph.call('excitation/check').success, 'the robot')
     yield player
@@ -141,7 +142,7 @@ def player(graph, ready_player):
 
 
 def test_nothing_follows_a_first_piece_that_could_not_be_sent(graph, ready_player, monkeypatch):
-    """The arm rests where it is held: the next piece, or a way to rest, would make it leap."""
+    """The arm rests where it is held: the next piece would make it leap."""
     player, tried = ready_player._player, []
 
     def send(message):
@@ -160,7 +161,7 @@ def test_nothing_follows_a_first_piece_that_could_not_be_sent(graph, ready_playe
     assert len(tried) == 1 and player.ended.is_set() and player.how == 'stopped: no route'
 
 
-def test_a_player_that_cannot_brake_ends_its_threads(monkeypatch, graph, player):
+def test_a_player_that_cannot_say_why_it_stops_ends_its_threads(monkeypatch, graph, player):
     """As where the middleware has ended; no time is lost with a controller it does not hear."""
     given_up = []
 
@@ -168,11 +169,11 @@ def test_a_player_that_cannot_brake_ends_its_threads(monkeypatch, graph, player)
         given_up.append(is_given_up())
         return ''
 
-    def brake():
+    def say(status):
         raise RuntimeError('the context is not valid')
 
     monkeypatch.setattr(player._player.controller, 'outcome', outcome)
-    monkeypatch.setattr(player._player._sender, 'brake', brake)
+    monkeypatch.setattr(player._player, '_say', say)
     graph.executor.remove_node(player)
     with pytest.raises(RuntimeError, match='not valid'):
         player.destroy_node()
@@ -180,6 +181,13 @@ def test_a_player_that_cannot_brake_ends_its_threads(monkeypatch, graph, player)
     assert player._player.state is State.IDLE and not player._work._thread.is_alive()
     monkeypatch.setattr(player, 'destroy_node', lambda: None)
     GuardedNode.destroy_node(player)
+
+
+def test_pieces_go_on_coming_while_simulated_time_stands(graph, player):
+    """It waits for one, which may be lost."""
+    player.robot.step_ns = 0
+    count = len(player.commands) + 3
+    graph.until(lambda: len(player.commands) > count, 'pieces')
 
 
 def test_no_piece_is_made_while_a_simulated_clock_may_leap(player, monkeypatch):
