@@ -186,7 +186,7 @@ def _by_time(test: RecordingUnderTest) -> RecordingUnderTest:
     pieces = Numbers(number.astype(np.int8), 1)
     alike = replace(test.wide, numbers=(pieces,))
     wide = wide_factor(test.data, test.wide.structure, every, alike)
-    return RecordingUnderTest(test.data, wide, test.nominal, test.model_columns.weights)
+    return RecordingUnderTest(test.data, wide, test.nominal)
 
 
 # Courses: of each row of the table the one that the residual shows most

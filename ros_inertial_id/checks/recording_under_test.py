@@ -22,7 +22,7 @@ from ..identification.choose.choice import log_ratio
 from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.described import described_bodies, less_described
-from ..identification.reduce.left_out import LeftOut, Weights
+from ..identification.reduce.left_out import LeftOut
 from ..identification.reduce.model_columns import common_columns, ModelColumns, resting_columns
 from ..identification.reduce.structure import Structure
 from ..identification.reduce.wide_factor import wide_factor, wide_structure, WideFactor
@@ -77,30 +77,19 @@ class RecordingUnderTest:
 
     data : of one recording; wide : of its rows
     nominal : standard parameters (10 per link) of the bodies, those described or a model's
-    weights : of the rows of ``model_columns``, found if not given
     An identification goes on with ``identified_columns``.  ``model_columns`` are the same, rows
     weighed by the plainest laws with Coulomb steps of all widths, ``column_indices``.
     """
 
-    def __init__(
-        self,
-        data: Dataset,
-        wide: WideFactor,
-        nominal: np.ndarray,
-        weights: Weights | None = None,
-    ) -> None:
+    def __init__(self, data: Dataset, wide: WideFactor, nominal: np.ndarray) -> None:
         self.data, self.wide, self.nominal = data, wide, nominal
         self.gravity = data.robot.gravity_base
         self.names = data.robot.joint_names
         described = self._described_parameters()
-        self.identified_columns = ModelColumns(
-            wide, self.gravity, weights=weights, described=described
-        )
+        self.identified_columns = ModelColumns(wide, self.gravity, described=described)
         self.elements = self.identified_columns.elements
         self.column_indices = common_columns(wide)
-        self.model_columns = self.identified_columns
-        if weights is None:
-            self.model_columns = self.identified_columns.weighed_by(self.column_indices)
+        self.model_columns = self.identified_columns.weighed_by(self.column_indices)
         resting = resting_columns(wide)
         still = {p.owner for p in wide.structure.columns if p.name in resting}
         self.moved = np.array([name not in still for name in self.names])
