@@ -108,6 +108,8 @@ class Judged:
 
     def hidden(self, joints: Sequence[str], least: float) -> list[str]:
         """Return the reason that noise hides whether more than ``least`` is systematic."""
+        if not self.noise:
+            return []
         residual, noise = _together(self.residual, joints), _together(self.noise, joints)
         torque = _together(self.torque, joints)
         most = least * torque
