@@ -12,7 +12,7 @@ relative to its own torque (RMS over RMS):
 - good: otherwise.
 
 For the whole the same on all torques together, of which no more than an eightieth may be
-systematic, or hidden by noise: noise makes no verdict better.  It is never better than usable while a joint leaves too much of its own torque, and
+systematic.  It is never better than usable while a joint leaves too much of its own torque, and
 names that joint: a wrist weighs nothing in the sum.  What is wrong with single joints, beside
 which the others predict as well, is said of these joints alone.
 
@@ -42,7 +42,6 @@ from .finding import (
 from .thresholds import (
     BEYOND_NOISE,
     GOOD_RESIDUAL,
-    NOISE_KNOWN,
     SYSTEMATIC_OF_ALL,
     SYSTEMATIC_RESIDUAL,
     UNUSABLE_RESIDUAL,
@@ -56,7 +55,6 @@ BEHIND_DESCRIPTION = (
 # What the verdict of the whole says of joints that leave too much of their own torque.
 NOT_FOR = 'not for {joints}'
 POOR = f'more than {100 * GOOD_RESIDUAL:.0f} % relative residual of {{joints}} {{where}}'
-HIDDEN = '{words}: noise of the efforts leaves {noise} and hides what the model lacks'
 LACKING = (
     f'more than {100 * SYSTEMATIC_RESIDUAL:.0f} % systematic residual of {{joints}} {{where}}'
 )
@@ -105,19 +103,6 @@ class Judged:
         said = f'{self.words(share)}, systematic'
         noise_share = _percent(share * noise / residual)
         return [_joined(said, [f'noise of the efforts leaves {noise_share}', *self._best(joints)])]
-
-    def hidden(self, joints: Sequence[str], least: float) -> list[str]:
-        """Return the reason that noise hides whether more than ``least`` is systematic."""
-        if not self.noise:
-            return []
-        residual, noise = _together(self.residual, joints), _together(self.noise, joints)
-        torque = _together(self.torque, joints)
-        most = least * torque
-        beyond_noise = residual**2 - (NOISE_KNOWN * noise) ** 2
-        if residual <= most or (noise <= most and beyond_noise <= most**2):
-            return []
-        words = self.words(self.share(joints))
-        return [HIDDEN.format(words=words, noise=_percent(noise / torque))]
 
     def compared(self, joints: Sequence[str]) -> str:
         """Return the residual of ``joints`` in words, and how good it could be."""
@@ -193,8 +178,7 @@ def whole_verdict(
     of_all = [finding for finding in findings if not _of_joints_alone(finding, moved)]
     wrong = sentences(of_all, WRONG)
     doubtful = sentences(findings, DOUBTFUL)
-    systematic = fit.systematic(moved, SYSTEMATIC_OF_ALL)
-    doubtful += systematic or fit.hidden(moved, SYSTEMATIC_OF_ALL)
+    doubtful += fit.systematic(moved, SYSTEMATIC_OF_ALL)
     verdict = _verdict(fit, moved, wrong, doubtful)
     named = _named_joints(fit, joints)
     if not named or verdict.word == DO_NOT_USE:
