@@ -10,12 +10,14 @@ Accuracy on public recordings, with default options, as the table of doc/accurac
 4200, currents times De Luca's gains) and lbr/ (dynamic_parameter_identification: a.npz, efforts
 negated, 100 Hz, halves).  Nothing is fetched.  --write puts the
 table into the page.  Plain: viscous and Coulomb friction, offset, rotor inertia by least squares,
-the better one of step and smooth sign.
+the better one of step and smooth sign.  The ratio is to the line that the page has when it starts.
 """
 
 import argparse
 from pathlib import Path
 import re
+
+import numpy as np
 
 import ros_inertial_id as rid
 from ros_inertial_id.identification.identify import validation
@@ -23,8 +25,8 @@ from ros_inertial_id.identification.identify import validation
 PAGE = Path(__file__).resolve().parents[1] / 'doc' / 'accuracy.md'
 HEAD = (
     '| recording | training -> validation | filtered [%] | at 10 Hz [%] | raw [%] | plain [%] '
-    '| worst joint [%] |',
-    '|---|---|---|---|---|---|---|',
+    '| worst joint [%] | ratio | in band [%] |',
+    '|---|---|---|---|---|---|---|---|---|',
 )
 PLAIN = {
     'friction': ['viscous', 'coulomb', 'offset', 'armature'],
@@ -42,8 +44,15 @@ def read(folder, name):
 
 def row(robot, words, training, checked, urdf):
     """Return a line of the table: identify from recordings and validate on one."""
-    model = rid.identify(training, urdf=urdf).model.identified
+    result = rid.identify(training, urdf=urdf).model
+    model = result.identified
     fit, _ = validation(model, [checked])
+    prediction = result.predict(checked)
+    held = np.abs(prediction.residual) <= prediction.upper - prediction.torque
+    before = written(robot, words)
+    ratio = '-'
+    if before:
+        ratio = f'{filtered_percent(fit) / before:.2f}'
     filtered, raw = fit['filtered'], fit['raw']
     worst = max(filtered['rms'], key=lambda n: filtered['rms'][n] / filtered['measured_rms'][n])
     share = 100.0 * filtered['rms'][worst] / filtered['measured_rms'][worst]
@@ -55,16 +64,33 @@ def row(robot, words, training, checked, urdf):
     line = (
         f'| {robot} | {words} | {filtered["relative_percent"]:.2f} | '
         f'{"-" if at_10 is None else f"{at_10:.2f}"} | {raw["relative_percent"]:.2f} | '
-        f'{plain:.2f} | {worst} {share:.1f} |'
+        f'{plain:.2f} | {worst} {share:.1f} | {ratio} | {100.0 * held.mean():.1f} |'
     )
     print(line, flush=True)
     return line
 
 
+def filtered_percent(fit):
+    """Return the relative residual behind the filter of a validation's statistics [%]."""
+    return fit['filtered']['relative_percent']
+
+
+def written(robot, words):
+    """Return the relative residual [%] of a line that stands in the page, None without one."""
+    line = re.search(
+        rf'^\| {re.escape(robot)} \| {re.escape(words)} \| ([0-9.]+)',
+        PAGE.read_text(encoding='utf-8'),
+        flags=re.M,
+    )
+    if line is None:
+        return None
+    return float(line[1])
+
+
 def _filtered(training, checked, urdf, **options):
     """Return the relative residual of the validation with these options [%]."""
     model = rid.identify(training, urdf=urdf, **options).model.identified
-    return validation(model, [checked])[0]['filtered']['relative_percent']
+    return filtered_percent(validation(model, [checked])[0])
 
 
 def seconds(recording, k):

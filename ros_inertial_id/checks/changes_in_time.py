@@ -8,7 +8,7 @@ joint may have is free: what a posture explains is no change in time.  It compet
 that the other checks found: see causes.py.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -39,7 +39,8 @@ MOST_SAMPLES = 1000  # that show a change: it lasts for seconds
 FEWEST_PIECES = 2  # on either side of a jump: one alone is an event
 USUAL_GAIN = 0.1  # change of a gain within a recording, prior deviation
 EXPLAINED_RESIDUAL = 0.5 * SYSTEMATIC_RESIDUAL  # of the torque, beside a cause that was found
-WORTH_TRYING = 9.0  # of the score test, three standard errors as if nothing else were lacking
+WORTH_TRYING = 9.0  # of the score test of one unknown, three standard errors
+EACH_UNKNOWN = 2.0  # more of each further one, as likely by chance
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,38 @@ class Course:
     deviations: np.ndarray
     of_piece: np.ndarray
     start: int = 0
+
+
+@dataclass(frozen=True)
+class Courses:
+    """
+    Alternative courses of the same unknown columns, m of them: see Course.
+
+    of_piece : (m, pieces); starts : (m,) pieces they begin with, 0 where they are no steps
+    """
+
+    kind: str
+    joints: tuple[int, ...]
+    columns: np.ndarray
+    deviations: np.ndarray
+    of_piece: np.ndarray
+    starts: Sequence[int] = (0,)
+
+    @property
+    def evidence_by_chance(self) -> float:
+        """Return the evidence of the score test that as many unknowns have where none is true."""
+        return WORTH_TRYING + EACH_UNKNOWN * (len(self.deviations) - 1)
+
+    def course(self, number: int) -> Course:
+        """Return one of them."""
+        return Course(
+            self.kind,
+            self.joints,
+            self.columns,
+            self.deviations,
+            self.of_piece[number],
+            self.starts[number],
+        )
 
 
 @dataclass(frozen=True)
@@ -159,33 +192,34 @@ def _by_time(test: RecordingUnderTest) -> RecordingUnderTest:
 # Courses: of each row of the table the one that the residual shows most
 
 
-def drifts(pieces: PiecesOfTime) -> Iterator[Course]:
+def drifts(pieces: PiecesOfTime) -> Iterator[Courses]:
     """Yield an offset of the efforts of each joint that drifts."""
     for joint, columns, deviations in _offsets(pieces):
-        yield Course('effort offset drifts', (joint,), columns, deviations, _drift(pieces))
+        yield Courses('effort offset drifts', (joint,), columns, deviations, _drift(pieces))
 
 
-def gains(pieces: PiecesOfTime) -> Iterator[Course]:
+def gains(pieces: PiecesOfTime) -> Iterator[Courses]:
     """Yield a gain of all efforts that drifts, as that of drives that grow warm."""
     torque = pieces.solution(pieces.judge, pieces.test.plain)[:, None]
     joints = tuple(np.flatnonzero(pieces.test.moved).tolist())
-    yield Course('effort gain drifts', joints, torque, np.array([USUAL_GAIN]), _drift(pieces))
+    yield Courses('effort gain drifts', joints, torque, np.array([USUAL_GAIN]), _drift(pieces))
 
 
-def jumps(pieces: PiecesOfTime) -> Iterator[Course]:
+def jumps(pieces: PiecesOfTime) -> Iterator[Courses]:
     """Yield an offset of the efforts of each joint that jumps, with each piece of time."""
+    starts = _starts(pieces)
     for joint, columns, deviations in _offsets(pieces):
-        for start, course in _steps(pieces):
-            yield Course('effort offset jumps', (joint,), columns, deviations, course, start)
+        steps = _steps(pieces, starts)
+        yield Courses('effort offset jumps', (joint,), columns, deviations, steps, starts)
 
 
-def loads(pieces: PiecesOfTime) -> Iterator[Course]:
+def loads(pieces: PiecesOfTime) -> Iterator[Courses]:
     """Yield a load at the last link that comes or goes with each piece of time."""
     test = pieces.test
     columns = last_link(test.model_columns)[test.every_law]
     joints = tuple(np.flatnonzero(test.moved).tolist())
-    for start, course in _steps(pieces):
-        yield Course('load changes', joints, columns, USUAL_LOAD, course, start)
+    starts = _starts(pieces)
+    yield Courses('load changes', joints, columns, USUAL_LOAD, _steps(pieces, starts), starts)
 
 
 def _offsets(pieces):
@@ -202,28 +236,32 @@ def _offsets(pieces):
 
 
 def _drift(pieces):
-    """Return the course (pieces,) of what grows by one from the beginning to the end."""
-    return np.linspace(-0.5, 0.5, pieces.judge.count)
+    """Return the course (1, pieces) of what grows by one from the beginning to the end."""
+    return np.linspace(-0.5, 0.5, pieces.judge.count)[None]
 
 
-def _steps(pieces):
-    """Yield the piece with which a step begins, and its course (pieces,)."""
-    count = pieces.judge.count
-    for start in range(FEWEST_PIECES, count - FEWEST_PIECES + 1):
-        yield start, np.where(np.arange(count) < start, -0.5, 0.5)
+def _starts(pieces):
+    """Return the pieces with which a step may begin."""
+    return range(FEWEST_PIECES, pieces.judge.count - FEWEST_PIECES + 1)
+
+
+def _steps(pieces, starts):
+    """Return the courses (m, pieces) of steps that begin with the pieces ``starts`` (m,)."""
+    before = np.arange(pieces.judge.count) < np.array(starts)[:, None]
+    return np.where(before, -0.5, 0.5)
 
 
 CHANGES = (drifts, gains, jumps, loads)
 
 
-def _strongest(pieces: PiecesOfTime, courses: Callable) -> Course | None:
-    """Return the one of ``courses`` that the residual shows most, None where it shows none."""
-    best, most = None, WORTH_TRYING
-    score = _Scores(pieces)
-    for course in courses(pieces):
-        evidence = score(course)
-        if evidence > most:
-            best, most = course, evidence
+def _strongest(pieces: PiecesOfTime, change: Callable, score: '_Scores') -> Course | None:
+    """Return the course of a ``change`` that the residual shows most, None where it shows none."""
+    best, most = None, 0.0
+    for courses in change(pieces):
+        beyond_chance = score(courses) - courses.evidence_by_chance
+        strongest = int(np.argmax(beyond_chance))
+        if beyond_chance[strongest] > most:
+            best, most = courses.course(strongest), beyond_chance[strongest]
     return best
 
 
@@ -237,27 +275,41 @@ class _Scores:
         self._R = judge.whole[:unknowns, :unknowns]
         self._solution = pieces.solution(judge, pieces.test.plain)
 
-    def __call__(self, course: Course) -> float:
-        """Return the evidence of a ``course``, chi squared as if residuals were noise."""
+    def __call__(self, courses: Courses) -> np.ndarray:
+        """Return the evidence (m,) of ``courses``, chi squared as if residuals were noise."""
+        of_piece = courses.of_piece
+        count = len(courses.deviations)
+        with_fit, score, information = self._of_each_piece(courses)
+        with_fit = np.einsum('ms,skq->kmq', of_piece, with_fit)
+        score = np.einsum('ms,sq->mq', of_piece, score)
+        information = np.eye(count) + np.einsum('ms,spq->mpq', of_piece**2, information)
+        together = with_fit.reshape(len(with_fit), -1)
+        explained = solve_triangular(self._R, together, trans=True, check_finite=False)
+        explained = explained.reshape(with_fit.shape)
+        information -= np.einsum('kmp,kmq->mpq', explained, explained)
+        found = np.linalg.solve(information, score[:, :, None])[:, :, 0]
+        return np.einsum('mq,mq->m', score, found)
+
+    def _of_each_piece(self, courses):
+        """Return products of columns with those fitted (s, P, q), residual and themselves."""
         judge = self._judge
-        unit = judge.prior.unit
-        count = len(course.deviations)
-        with_fit, score = np.zeros((len(unit), count)), np.zeros(count)
-        information = np.eye(count)
+        unit, pieces, count = judge.prior.unit, judge.count, len(courses.deviations)
+        with_fit = np.zeros((pieces, len(unit), count))
+        score, information = np.zeros((pieces, count)), np.zeros((pieces, count, count))
         for rows, sd in zip(judge.groups, judge.sd):
-            k = len(rows.index)
-            columns = rows.R[:, :, :k] @ (course.columns[rows.index] * course.deviations)
-            if not columns.any():
+            of_group = courses.columns[rows.index] * (courses.deviations / sd)
+            if not of_group.any():
                 continue
-            columns *= course.of_piece[:, None, None] / sd
-            residual = rows.R[:, :, k] - rows.R[:, :, :k] @ self._solution[rows.index]
-            fitted = rows.R[:, :, :k] * (unit[rows.index] / sd)
-            score += np.einsum('srq,sr->q', columns, residual / sd)
-            with_fit[rows.index] += np.einsum('srk,srq->kq', fitted, columns)
-            information += np.einsum('srp,srq->pq', columns, columns)
-        explained = solve_triangular(self._R, with_fit, trans=True, check_finite=False)
-        information -= explained.T @ explained
-        return float(score @ np.linalg.solve(information, score))
+            k = len(rows.index)
+            fitted = rows.R[:, :, :k]
+            columns = (fitted @ of_group).transpose(0, 2, 1)
+            residual = (rows.R[:, :, k] - fitted @ self._solution[rows.index]) / sd
+            score += (columns @ residual[:, :, None])[:, :, 0]
+            information += columns @ columns.transpose(0, 2, 1)
+            with_fit[:, rows.index] += (columns @ fitted).transpose(0, 2, 1) * (
+                unit[rows.index, None] / sd
+            )
+        return with_fit, score, information
 
 
 def with_changes(test: RecordingUnderTest, explanation: Explanation) -> Explanation:
@@ -269,7 +321,8 @@ def with_changes(test: RecordingUnderTest, explanation: Explanation) -> Explanat
     if not _may_change(test, explanation):
         return explanation
     pieces = PiecesOfTime(test)
-    trials = [_sure_trial(pieces, courses) for courses in CHANGES]
+    score = _Scores(pieces)
+    trials = [_sure_trial(pieces, _strongest(pieces, change, score)) for change in CHANGES]
     sure = [trial for trial in trials if trial is not None]
     if not sure:
         return explanation
@@ -287,9 +340,8 @@ def _may_change(test, explanation):
     return all(finding.tests != DESCRIBED for finding in causes_found)
 
 
-def _sure_trial(pieces, courses):
-    """Return the Trial of the strongest of ``courses``, None where it is not surely one."""
-    course = _strongest(pieces, courses)
+def _sure_trial(pieces, course):
+    """Return the Trial of a ``course``, None where it is not surely one."""
     if course is None:
         return None
     trial = pieces.tried(course)

@@ -208,8 +208,8 @@ def merge(folds: Sequence[RFactors]) -> RFactors:
             groups.setdefault(name, []).append(group)
     for name, parts in groups.items():
         R = parts[0].R
-        if len(parts) > 1:
-            R = triangle(stack([part.R for part in parts]))
+        for part in parts[1:]:
+            R = triangle(part.R.copy(order='F'), R, trapezoid=len(R))
         rows = sum(part.rows for part in parts)
         out.groups[name] = GroupFactor(parts[0].unit, parts[0].columns, R, rows)
     return out

@@ -274,6 +274,7 @@ class _Trials:
     constants : sets of them that are tried; usual_constants_number : of the one tried first
     laws : that take part only where they predict better
     joint_by_joint : whether there is one set alone, each joint with its own constants
+    alternatives : {coefficient: its columns, one of each constant}
     harmonics : {extra: names of its coefficients} of those of single joints
     not_shown : names of what takes part in no model: of joints that rest, and ``confounded``
     tilt_extras : (GRAVITY,) where the torques can show a tilt; asked_tilt_extras : where it may be
@@ -283,6 +284,9 @@ class _Trials:
     def __init__(self, data: Dataset, model_columns: ModelColumns) -> None:
         self.model_columns, self.parameters = model_columns, model_columns.parameters
         self.not_shown = resting_columns(model_columns.wide)
+        self.alternatives: dict[str, list[int]] = {}
+        for k, parameter in enumerate(self.parameters):
+            self.alternatives.setdefault(parameter.name, []).append(k)
         structure = model_columns.wide.structure
         self.joint_by_joint = not _chooses_laws(data)
         self.optional: set[str] = set()
@@ -353,9 +357,11 @@ class _Trials:
         self, constants: Mapping[str, Parameter], extras: Sequence[str]
     ) -> np.ndarray:
         """Return the indices of the columns of a model, tilts last."""
-        taken = [
-            self.takes_part(p, extras) and constants.get(p.name, p) == p for p in self.parameters
-        ]
+        taken = np.array([self.takes_part(p, extras) for p in self.parameters])
+        for name, parameter in constants.items():
+            alternatives = self.alternatives.get(name, [])
+            others = [k for k in alternatives if self.parameters[k] != parameter]
+            taken[others] = False
         tilted = GRAVITY in extras
         return np.flatnonzero([*taken, tilted, tilted])
 

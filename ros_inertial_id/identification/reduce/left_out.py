@@ -301,8 +301,9 @@ class LeftOut:
                 self._blocks[key] = rows.R[first, :last, :last]
             else:
                 half = count // 2
-                parts = [self._block(group, elements, k, half) for k in (first, first + half)]
-                self._blocks[key] = triangle(stack(parts))
+                R = self._block(group, elements, first, half)
+                rows = np.array(self._block(group, elements, first + half, half), order='F')
+                self._blocks[key] = triangle(rows, R, trapezoid=len(rows))
         return self._blocks[key]
 
     @cached_property
