@@ -1,7 +1,7 @@
 """Model: an identified robot that predicts, and writes itself in the formats of other tools."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
 import logging
@@ -34,10 +34,13 @@ from ..identification.model.identified_description import (
     description_of,
     isaaclab_of,
     joint_terms,
+    not_held,
     tree_of,
 )
 from ..identification.model.inverse_dynamics import InverseDynamics
 from ..identification.model.outcome import described_model
+from ..identification.model.targets import target_named
+from ..identification.model.writers import WRITERS
 from ..identification.prepare.mounting import check_robot
 from ..identification.settings import robot_of_model
 from ..methods import METHODS
@@ -46,7 +49,6 @@ from ..report.links import links_of, QUANTITIES
 from ..report.uses import Uses, uses_of
 
 if TYPE_CHECKING:
-    from .export import Export
     from ..identification.model.held_laws import HeldRows
     from ..procedures.payload import Payload
 
@@ -324,9 +326,14 @@ class Model:
         ConfigError for another target, EstimationError where the model is not physically
         consistent, or not of a tree.
         """
-        from .export import export
+        from ..procedures.held_again import held_again
 
-        return export(self, target, path, **words)
+        terms = target_named(target).holds
+        held = held_again(self.identified, self.held_rows, terms)
+        model, lines = replace(self, identified=held.model), not_held(self.identified, terms)
+        write = WRITERS[target]
+        write_text(path, write(held.model, model._robot, model._errors, lines, **words))
+        return Export(str(path), target, model, held.how, lines, held.dropped)
 
     def to_urdf(self, path: str | Path) -> list[str]:
         """
@@ -424,6 +431,48 @@ class Model:
         return InverseDynamics(
             of_joints(METHODS[model.method]), self._robot, model.parameters, model.values
         )
+
+
+@dataclass(frozen=True, repr=False)
+class Export:
+    """
+    What was written for whom.
+
+    path : of the file; target : see ``Model.export``; how : it came about, in words
+    model : that the file holds, of a ``dropped`` one but for what is not held
+    not_held : a line per term of the joints that the target has no place for, with its torque
+    """
+
+    path: str
+    target: str
+    model: Model
+    how: str
+    not_held: list[str]
+    dropped: bool = False
+
+    @property
+    def residual_percent(self) -> float | None:
+        """Return the residual of stretches left out in turn [%], None of one that drops terms."""
+        crossed = self.model.statistics.get('cross_validation')
+        if self.dropped or not crossed:
+            return None
+        return float(crossed['relative_percent'])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            'file': self.path,
+            'target': self.target,
+            'how': self.how,
+            'residual_percent': self.residual_percent,
+            'not_held': self.not_held,
+        }
+
+    def __repr__(self) -> str:
+        lines = [f'{self.path} for {target_named(self.target).title}: {self.how}']
+        if self.residual_percent is not None:
+            lines.append(f'residual of stretches left out in turn: {self.residual_percent:.3g} %')
+        return '\n'.join([*lines, *(f'not held: {line}' for line in self.not_held)])
 
 
 def model_of(identified: IdentifiedModel, rows: 'HeldRows | Path | None' = None) -> Model:

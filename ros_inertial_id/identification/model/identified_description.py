@@ -16,7 +16,7 @@ import numpy as np
 import yaml
 
 from .corrected_urdf import corrected_urdf, damping_and_friction
-from .targets import OFFSET, STIFFNESS, TARGETS, term_of, TERMS
+from .targets import DAMPING, FRICTION, OFFSET, STIFFNESS, term_of, TERMS
 from ..identified_model import IdentifiedModel, plain
 from ...dynamics.friction import friction_column, JOINT_TERMS, LAWS
 from ...dynamics.inertial_parameters import about_center, bodies, Parameter
@@ -41,6 +41,7 @@ DELAY_WORDS = (
     'delay: MuJoCo 3.5 or later, steps of 0.5 ms or more; else hold ctrl back yourself, without '
     'delay, nsample and interp'
 )
+SUMMED_UP = 'held as the closest damping and friction'
 FEEDFORWARD_WORDS = (
     'with velocities or feedforward: ctrl = q_command + (kv v_command + feedforward) / kp'
 )
@@ -72,17 +73,17 @@ def description_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
     return f'{text[:at]}{_comment(model, lines)}\n{text[at:]}', lines
 
 
-def mjcf_of(model: IdentifiedModel, robot: Any, covariance: np.ndarray) -> tuple[str, list[str]]:
+def mjcf_of(
+    model: IdentifiedModel, robot: Any, covariance: np.ndarray, lines: Sequence[str]
+) -> str:
     """
-    Return (MJCF, what it cannot hold in words) of a consistent ``model`` of a ``robot``.
+    Return the MJCF of a consistent ``model`` of a ``robot``.
 
-    covariance : (p, p) of the model's parameters
+    covariance : (p, p) of the model's parameters; lines : of what it cannot hold, for a comment
     """
     consistent_parameters(model)
     text = identified_mjcf(tree_of(robot), model, covariance)
-    lines = not_held(model, TARGETS['mujoco'].holds)
-    comment = _comment(model, lines)
-    return text.replace('>\n', f'>\n{comment}\n', 1), lines
+    return text.replace('>\n', f'>\n{_comment(model, lines)}\n', 1)
 
 
 def isaaclab_of(
@@ -161,8 +162,19 @@ def consistent_parameters(model: IdentifiedModel) -> dict[str, list[float]]:
 
 
 def not_held(model: IdentifiedModel, terms: Collection[str]) -> list[str]:
-    """Return one line per term of a joint that a target does not hold, with its torque."""
-    return _lines(model, lambda parameter: term_of(parameter) not in terms)
+    """
+    Return one line per term of a joint that who holds ``terms`` does not, with its torque.
+
+    Friction of any law is held by who holds damping and friction.
+    """
+    friction_is_held = {DAMPING, FRICTION}.issubset(terms)
+
+    def is_missing(parameter: Parameter) -> bool:
+        if friction_is_held and LAWS[parameter.law].brakes:
+            return False
+        return term_of(parameter) not in terms
+
+    return _lines(model, is_missing)
 
 
 def _lines(model: IdentifiedModel, is_missing: Callable[[Parameter], bool]) -> list[str]:
@@ -170,7 +182,9 @@ def _lines(model: IdentifiedModel, is_missing: Callable[[Parameter], bool]) -> l
     lines = []
     for p, value in zip(model.parameters, model.values):
         if p.law and value and is_missing(p):
-            torque = _torque_in_words(p, value, model.validity_range.get(p.owner, {}))
+            torque = SUMMED_UP
+            if not LAWS[p.law].brakes:
+                torque = _torque_in_words(p, value, model.validity_range.get(p.owner, {}))
             lines.append(f'{p.name} = {value:.6g} {p.unit} ({p.law} of {p.owner}, {torque})')
     return lines
 

@@ -1,6 +1,6 @@
-"""Writers: the text of a model for every target, and what it does not hold."""
+"""Writers: the text of a model for every target."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,12 +8,12 @@ import numpy as np
 from .identified_description import description_of, mjcf_of
 from ..identified_model import IdentifiedModel
 
-# (model, robot, covariance of its parameters) -> text, what it does not hold
-Writer = Callable[..., tuple[str, list[str]]]
+# (model, robot, covariance (p, p) of its parameters, lines of what is not held) -> text
+Writer = Callable[..., str]
 
 
-def _urdf(model: IdentifiedModel, robot: Any, covariance: np.ndarray) -> tuple[str, list[str]]:
-    return description_of(model, robot)
+def _urdf(model: IdentifiedModel, robot: Any, covariance: np.ndarray, lines: Sequence[str]) -> str:
+    return description_of(model, robot)[0]
 
 
 WRITERS: dict[str, Writer] = {'mujoco': mjcf_of, 'urdf': _urdf}
