@@ -55,7 +55,7 @@ def test_a_spring_and_its_offset_are_written_whichever_way_it_pushes(
     values = identified.values.copy()
     values[k] = stiffness
     parameters = (*identified.parameters[:k], spring, *identified.parameters[k + 1 :])
-    changed = replace(identified, values=values, parameters=parameters)
+    changed = replace(identified, values=values, parameters=parameters, provenance={})
     model = rid.Model(changed, result.model.gravity_base)
     written = model.export('mujoco', tmp_path / 'arm.xml')
     assert held_by in (tmp_path / 'arm.xml').read_text()
