@@ -9,6 +9,8 @@ the MJCF and for Isaac Lab.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as xml
 
@@ -16,12 +18,15 @@ import numpy as np
 import yaml
 
 from .corrected_urdf import corrected_urdf, damping_and_friction
+from .patched_mjcf import JointNumbers, patched_mjcf
 from .targets import DAMPING, FRICTION, OFFSET, STIFFNESS, term_of, TERMS
 from ..identified_model import IdentifiedModel, plain
 from ...dynamics.friction import friction_column, JOINT_TERMS, LAWS
 from ...dynamics.inertial_parameters import about_center, bodies, Parameter
 from ...dynamics.robot_model import RobotModel
+from ...dynamics.tree_description import mjcf_source
 from ...errors import ConfigError, EstimationError
+from ...given_files import given_text
 from ...measurement.joints.drives import is_commanded
 from ...measurement.summary import Summary
 from ...methods import METHODS
@@ -77,13 +82,31 @@ def mjcf_of(
     model: IdentifiedModel, robot: Any, covariance: np.ndarray, lines: Sequence[str]
 ) -> str:
     """
-    Return the MJCF of a consistent ``model`` of a ``robot``.
+    Return the MJCF of a consistent ``model`` of a ``robot``: that which it was read from, if any.
 
     covariance : (p, p) of the model's parameters; lines : of what it cannot hold, for a comment
     """
+    tree = tree_of(robot)
     consistent_parameters(model)
-    text = identified_mjcf(tree_of(robot), model, covariance)
+    source = Path(mjcf_source(tree.urdf))
+    if source.is_file():
+        return _patched(source, tree, model)
+    text = identified_mjcf(tree, model, covariance)
     return text.replace('>\n', f'>\n{_comment(model, lines)}\n', 1)
+
+
+def _patched(source: Path, robot: RobotModel, model: IdentifiedModel) -> str:
+    """Return the text of the MJCF file ``source`` with the numbers of a ``model``."""
+    first, terms = bodies(model.parameters), joint_terms(model)
+    links = {link: model.values[first[link] :][:10] for link in robot.link_names}
+    gains, joints = servos(model, robot), {}
+    for joint in robot.joint_names:
+        wanted = JointNumbers(mjcf_joint(terms[joint]), mjcf_bias(terms[joint]))
+        if joint in gains:
+            kp, kv = (gains[joint][name] for name in SERVO_GAINS)
+            wanted = replace(wanted, gains=(kp, kv))
+        joints[joint] = wanted
+    return patched_mjcf(given_text(source), source.parent, robot, links, joints)
 
 
 def isaaclab_of(
