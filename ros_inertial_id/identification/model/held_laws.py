@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .outcome import base_entries
-from .targets import is_held, laws_held, TERMS
+from .targets import is_held, LAW_OF_TERM, laws_held, OFFSET, STIFFNESS, term_of, TERMS
 from ..choose.choice import choose
 from ..fit.fitting import fit, Solution
 from ..identified_model import IdentifiedModel
@@ -26,7 +26,6 @@ from ..reduce.model_columns import ModelColumns
 from ..reduce.structure import Structure
 from ..reduce.wide_factor import wide_structure, WideFactor
 from ..settings import options_class
-from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.robot_model import RobotModel
 from ...errors import EstimationError
@@ -120,32 +119,73 @@ def identified_by(
     rows : kept of ``model``
     EstimationError where they have no column of such a law.
     """
-    laws, known = laws_held(model, terms), _optional(model)
-    data = dataset_without_rows(model)
-    data = replace(data, options=replace(data.options, friction=laws, coulomb_width=0.0))
-    columns = [p for p in rows.wide.structure.columns if _takes_part(p, laws, known)]
-    missing = set(laws) - {p.law for p in columns}
+    held = _HeldColumns.of(model, terms)
+    missing = set(held.laws) - {p.law for p in rows.wide.structure.columns}
     if missing:
         raise EstimationError('the kept rows have no such friction', found=sorted(missing))
-    gravity = data.robot.gravity_base
+    data = dataset_without_rows(model)
+    data = replace(data, options=replace(data.options, friction=held.laws, coulomb_width=0.0))
     with one_thread():
-        wide = _with_columns(rows.wide, wide_structure(data, columns), np.zeros(3))
-        solution = fit(data, choose(data, ModelColumns(wide, gravity)), _no_residuals)
-    return _as_identified(model, solution)
+        solution = _solution(rows, data, held)
+        while held.without_pushing(solution) != held:
+            held = held.without_pushing(solution)
+            solution = _solution(rows, data, held)
+        return _as_identified(model, solution)
 
 
-def _optional(model):
-    """Return {(law, joint)} of what a ``model`` has where it predicts better."""
-    return {(p.law, p.owner) for p in model.parameters}
+@dataclass(frozen=True)
+class _HeldColumns:
+    """
+    Which columns take part in a model that a target holds.
 
+    laws : that it holds of every joint
+    sprung : joints with a spring; in_reference : whether these alone have an offset
+    """
 
-def _takes_part(parameter, laws, known):
-    """Return whether a column is one of ``laws``; of one that is optional, where it is known."""
-    if not parameter.law:
+    laws: tuple[str, ...]
+    sprung: frozenset[str]
+    in_reference: bool
+
+    @classmethod
+    def of(cls, model: IdentifiedModel, terms: Collection[str]) -> '_HeldColumns':
+        """Return those of a ``model`` for who holds ``terms``: springs where it has them."""
+        laws = laws_held(model, terms)
+        in_reference = STIFFNESS in terms and OFFSET not in terms
+        if in_reference and LAW_OF_TERM[STIFFNESS] in laws:
+            laws = (*laws, LAW_OF_TERM[OFFSET])
+        springs = [p.owner for p in model.parameters if term_of(p) == STIFFNESS]
+        return cls(laws, frozenset(springs), in_reference)
+
+    def takes_part(self, parameter: Parameter) -> bool:
+        """Return whether a column is one of them."""
+        if not parameter.law:
+            return True
+        if parameter.law not in self.laws:
+            return False
+        term = term_of(parameter)
+        if term == STIFFNESS or (term == OFFSET and self.in_reference):
+            return parameter.owner in self.sprung
         return True
-    if parameter.law not in laws:
-        return False
-    return not LAWS[parameter.law].by_need or (parameter.law, parameter.owner) in known
+
+    def without_pushing(self, solution: Solution) -> '_HeldColumns':
+        """Return those without springs that push, where a spring has to hold the offset."""
+        if not self.in_reference:
+            return self
+        parameters = solution.problem.base.parameters
+        pushing = {
+            p.owner
+            for p, value in zip(parameters, solution.values)
+            if term_of(p) == STIFFNESS and value <= 0.0
+        }
+        return replace(self, sprung=self.sprung - pushing)
+
+
+def _solution(rows: HeldRows, data: Dataset, held: _HeldColumns) -> Solution:
+    """Return the Solution of the kept ``rows`` about the columns that are ``held``."""
+    columns = [p for p in rows.wide.structure.columns if held.takes_part(p)]
+    wide = _with_columns(rows.wide, wide_structure(data, columns), np.zeros(3))
+    choice = choose(data, ModelColumns(wide, data.robot.gravity_base))
+    return fit(data, choice, _no_residuals)
 
 
 def _no_residuals(*_):

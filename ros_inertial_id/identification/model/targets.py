@@ -39,7 +39,8 @@ class Target:
     A program that reads a model.
 
     title : in words; file : what is written, in words; suffix : of its name
-    holds : of TERMS, GAINS and DELAY
+    holds : of TERMS, GAINS and DELAY.  Of who holds no OFFSET, a spring that pulls back has a
+        reference, which holds that of its joint.
     """
 
     title: str
@@ -48,9 +49,24 @@ class Target:
     holds: frozenset[str]
 
 
-MUJOCO = Target('MuJoCo', 'MJCF', '.xml', frozenset([*TERMS, GAINS, DELAY]))
-URDF = Target('all that reads a URDF', 'URDF', '.urdf', frozenset([DAMPING, FRICTION]))
-TARGETS = {'mujoco': MUJOCO, 'urdf': URDF}
+TARGETS = {
+    'mujoco': Target('MuJoCo', 'MJCF', '.xml', frozenset([*TERMS, GAINS, DELAY])),
+    'isaaclab': Target(
+        'Isaac Lab',
+        'YAML of actuators',
+        '.yaml',
+        frozenset([DAMPING, FRICTION, ARMATURE, GAINS, DELAY]),
+    ),
+    'newton': Target(
+        'Newton', 'MJCF', '.xml', frozenset([DAMPING, FRICTION, ARMATURE, STIFFNESS, GAINS])
+    ),
+    'gazebo': Target('Gazebo', 'SDF', '.sdf', frozenset([DAMPING, FRICTION, STIFFNESS])),
+    'urdf': Target('readers of a URDF', 'URDF', '.urdf', frozenset([DAMPING, FRICTION])),
+    'drake': Target('Drake', 'URDF', '.urdf', frozenset([DAMPING, ARMATURE, GAINS])),
+    'pinocchio': Target(
+        'pinocchio', 'XML of its model', '.xml', frozenset([DAMPING, FRICTION, ARMATURE])
+    ),
+}
 
 
 def target_named(name: str) -> Target:
