@@ -2,8 +2,8 @@
 SDF: the description of an identified robot for Gazebo, with the shapes of its URDF.
 
 Links and joints are those of the URDF, fixed ones among them; damping, friction and springs with
-their references stand in <dynamics>.  The base is fixed to the world, turned so that the world's
-gravity is that under which the robot was identified.
+their references stand in <dynamics>.  The base is fixed to the world, turned so that
+the world's gravity is that under which the robot was identified.
 """
 
 from collections.abc import Sequence
@@ -19,6 +19,7 @@ from ..identified_model import IdentifiedModel
 from ...dynamics.robot_model import RobotModel
 
 VERSION = '1.8'
+WORLD = 'world'  # no link of SDF
 ORIGIN = {'xyz': '0 0 0', 'rpy': '0 0 0'}
 KINDS = {'floating': 'ball'}  # of joints, else as in a URDF
 # Of a shape in a URDF: its attributes, as elements of SDF.
@@ -45,45 +46,83 @@ def sdf_of(
     urdf = xml.fromstring(corrected_urdf(tree, model.parameters, model.values))
     root = xml.Element('sdf', version=VERSION)
     body = xml.SubElement(root, 'model', name=tree.name)
+    _element(body, 'pose', f'0 0 0 {_words(_turn(tree))}')
     terms = joint_terms(model)
-    parents = {_attribute_at(joint, 'child', 'link'): joint for joint in urdf.iterfind('joint')}
-    for link in urdf.iterfind('link'):
-        _add_link(body, link, parents.get(link.get('name', '')))
-    _add_base(body, urdf, parents, tree)
-    for joint in urdf.iterfind('joint'):
-        _add_joint(body, joint, terms.get(joint.get('name', '')))
+    carried = {_attribute_at(joint, 'child', 'link'): joint for joint in urdf.iterfind('joint')}
+    links = {link.get('name', ''): link for link in urdf.iterfind('link')}
+    frames = [name for name in carried if _is_frame(links[name], carried[name])]
+    for name, link in links.items():
+        if name not in (WORLD, *frames):
+            _add_link(body, link, carried.get(name))
+        if name not in (WORLD, *carried):
+            _fix_to_world(body, name)
+    for name in frames:
+        _add_frame(body, links[name], carried[name])
+        carrier = name
+        while carrier in frames:
+            carrier = _attribute_at(carried[carrier], 'parent', 'link')
+        if carrier != WORLD:
+            _add_shapes(_named(body, carrier), links[name], name)
+    for name, joint in carried.items():
+        if name not in frames:
+            _add_joint(body, joint, terms.get(joint.get('name', '')))
     xml.indent(root)
     return f'{comment(model, lines)}\n{xml.tostring(root, encoding="unicode")}\n'
 
 
-def _add_base(body: xml.Element, urdf: xml.Element, parents: Any, robot: RobotModel) -> None:
-    """Fix the link that no joint carries to the world, as the robot is mounted."""
+def _turn(robot: RobotModel) -> np.ndarray:
+    """Return how the base stands in a world whose gravity points down, as angles (3,) [rad]."""
     from scipy.spatial.transform import Rotation  # takes long to import: when needed
 
-    base = next(link for link in urdf.iterfind('link') if link.get('name') not in parents)
-    gravity = robot.gravity_base / max(float(np.linalg.norm(robot.gravity_base)), 1e-300)
-    turn, _ = Rotation.align_vectors([[0.0, 0.0, -1.0]], [gravity])
-    rpy = turn.as_euler('xyz')
-    joint = xml.SubElement(body, 'joint', name='base_to_world', type='fixed')
-    _element(joint, 'pose', f'0 0 0 {_words(rpy)}').set('relative_to', 'world')
-    _element(joint, 'parent', 'world')
-    _element(joint, 'child', base.get('name', ''))
-    link = next(each for each in body.iterfind('link') if each.get('name') == base.get('name'))
-    pose = xml.Element('pose', relative_to='base_to_world')
-    link.insert(0, pose)
+    if not robot.gravity_base.any():
+        return np.zeros(3)
+    down = robot.gravity_base / np.linalg.norm(robot.gravity_base)
+    turn, _ = Rotation.align_vectors([[0.0, 0.0, -1.0]], [down])
+    return np.asarray(turn.as_euler('xyz'))
 
 
-def _add_link(body: xml.Element, link: xml.Element, parent: xml.Element | None) -> None:
-    """Add a link where the joint ``parent`` that carries it is."""
+def _fix_to_world(body: xml.Element, link: str) -> None:
+    """Fix the base, a ``link`` that no joint carries."""
+    joint = xml.SubElement(body, 'joint', name=f'{link}_to_world', type='fixed')
+    _element(joint, 'parent', WORLD)
+    _element(joint, 'child', link)
+
+
+def _is_frame(link: xml.Element, joint: xml.Element) -> bool:
+    """Return whether a ``link`` has no mass and is fixed by its ``joint``: SDF has no such link."""
+    return link.find('inertial') is None and joint.get('type') == 'fixed'
+
+
+def _add_frame(body: xml.Element, link: xml.Element, joint: xml.Element) -> None:
+    """Add a frame for a ``link`` without mass that a ``joint`` fixes."""
+    parent = _attribute_at(joint, 'parent', 'link')
+    frame = xml.SubElement(body, 'frame', name=link.get('name', ''), attached_to=parent)
+    _element(frame, 'pose', _pose(joint))
+
+
+def _named(body: xml.Element, name: str) -> xml.Element:
+    """Return the link of a ``name``."""
+    return next(link for link in body.iterfind('link') if link.get('name') == name)
+
+
+def _add_link(body: xml.Element, link: xml.Element, joint: xml.Element | None) -> None:
+    """Add a ``link``, where it has one at the ``joint`` that carries it."""
     out = xml.SubElement(body, 'link', name=link.get('name', ''))
-    if parent is not None:
-        xml.SubElement(out, 'pose', relative_to=parent.get('name', ''))
+    if joint is not None:
+        xml.SubElement(out, 'pose', relative_to=joint.get('name', ''))
     inertial = link.find('inertial')
     if inertial is not None:
         _add_inertial(out, inertial)
+    _add_shapes(out, link, '')
+
+
+def _add_shapes(out: xml.Element, link: xml.Element, frame: str) -> None:
+    """Add the shapes of a ``link`` of a URDF to a link, in a ``frame`` where it is named."""
     for kind in ('visual', 'collision'):
         for number, shape in enumerate(link.iterfind(kind)):
-            _add_shape(out, shape, f'{link.get("name")}_{kind}{number}')
+            pose = _add_shape(out, shape, f'{link.get("name")}_{kind}{number}')
+            if frame:
+                pose.set('relative_to', frame)
 
 
 def _add_inertial(link: xml.Element, inertial: xml.Element) -> None:
@@ -97,10 +136,10 @@ def _add_inertial(link: xml.Element, inertial: xml.Element) -> None:
             _element(tensor, name, value)
 
 
-def _add_shape(link: xml.Element, shape: xml.Element, name: str) -> None:
-    """Add a visual or collision ``shape`` of a URDF."""
-    out = xml.SubElement(link, shape.tag, name=shape.get('name', name))
-    _element(out, 'pose', _pose(shape))
+def _add_shape(link: xml.Element, shape: xml.Element, name: str) -> xml.Element:
+    """Add a visual or collision ``shape`` of a URDF under a ``name``; return its pose."""
+    out = xml.SubElement(link, shape.tag, name=name)
+    pose = _element(out, 'pose', _pose(shape))
     geometry = xml.SubElement(out, 'geometry')
     for tag, attributes in SHAPES.items():
         given = shape.find(f'geometry/{tag}')
@@ -115,6 +154,7 @@ def _add_shape(link: xml.Element, shape: xml.Element, name: str) -> None:
         material = xml.SubElement(out, 'material')
         _element(material, 'ambient', colour)
         _element(material, 'diffuse', colour)
+    return pose
 
 
 def _add_joint(body: xml.Element, joint: xml.Element, terms: Any) -> None:
@@ -122,7 +162,10 @@ def _add_joint(body: xml.Element, joint: xml.Element, terms: Any) -> None:
     kind = joint.get('type', 'fixed')
     out = xml.SubElement(body, 'joint', name=joint.get('name', ''), type=KINDS.get(kind, kind))
     parent = _attribute_at(joint, 'parent', 'link')
-    _element(out, 'pose', _pose(joint)).set('relative_to', parent)
+    frame = parent
+    if parent == WORLD:
+        frame = '__model__'
+    _element(out, 'pose', _pose(joint)).set('relative_to', frame)
     _element(out, 'parent', parent)
     _element(out, 'child', _attribute_at(joint, 'child', 'link'))
     if kind not in (*BOUNDED, 'continuous'):
