@@ -68,7 +68,11 @@ def held_again(model: IdentifiedModel, rows: HeldRows | None, terms: Collection[
 
 def _rows_of_recordings(model: IdentifiedModel, terms: Collection[str]) -> HeldRows:
     """Return the rows of the recordings that a ``model`` is of; InertialIdError where none are."""
-    urdf, options, laws = model.robot['urdf'], options_of(model), laws_held(model, terms)
+    urdf, options, laws = (
+        model.robot['urdf'],
+        options_of(model),
+        laws_held(model.parameters, terms),
+    )
     entries = model.provenance.get('recordings', ())
     if not entries:
         raise RecordingError('the model names no recordings')

@@ -7,7 +7,7 @@ recordings are kept for that, as the triangles of their stretches (``HeldRows``)
 of the terms that some target holds, and of efforts, under gravity as it was used.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from types import SimpleNamespace
 from typing import Any
@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from .outcome import base_entries
-from .targets import is_held, LAW_OF_TERM, laws_held, OFFSET, STIFFNESS, term_of, TERMS
-from ..choose.choice import choose
+from .targets import is_held, LAW_OF_TERM, laws_held, OFFSET, STIFFNESS, TARGETS, term_of, TERMS
+from ..choose.choice import choose, log_ratio
 from ..fit.fitting import fit, Solution
 from ..identified_model import IdentifiedModel
 from ..judge.statistics import cross_validated
 from ..judge.validation import fits
 from ..prepare.dataset import Dataset
-from ..reduce.model_columns import ModelColumns
+from ..reduce.model_columns import ModelColumns, resting_columns
 from ..reduce.structure import Structure
 from ..reduce.wide_factor import wide_structure, WideFactor
 from ..settings import options_class
@@ -31,6 +31,7 @@ from ...dynamics.robot_model import RobotModel
 from ...errors import EstimationError
 from ...estimation.base_parameters import with_known
 from ...estimation.r_factors import one_thread
+from ...estimation.residuals import FEWEST_BLOCKS
 from ...measurement.recording import Recording
 from ...measurement.summary import Summary
 from ...methods import METHODS
@@ -52,6 +53,36 @@ def held_rows(solution: Solution) -> HeldRows | None:
         return None
     structure = held_structure(data, wide.structure.columns)
     return HeldRows(_with_columns(wide, structure, data.robot.gravity_base - model_columns.given))
+
+
+def ratios_in_simulators(solution: Solution) -> dict[str, float]:
+    """
+    Return {joint: how much larger residuals of the motion left out are by laws of simulators}.
+
+    They are those that MuJoCo holds, which holds most.  {} of what is no tree of joints.
+    """
+    choice = solution.choice
+    model_columns = choice.model_columns
+    wide = model_columns.wide
+    is_tree = wide.joints and isinstance(solution.data.robot, RobotModel)
+    if not is_tree or model_columns.count < FEWEST_BLOCKS:
+        return {}
+    chosen = np.flatnonzero(choice.best.params)
+    parameters = [model_columns.parameters[k] for k in chosen if k < model_columns.size]
+    terms = TARGETS['mujoco'].holds
+    held, shown = _HeldColumns.of(parameters, terms), resting_columns(wide)
+    taken = [
+        k
+        for k, p in enumerate(model_columns.parameters)
+        if held.takes_part(p) and p.name not in shown and (not p.law or is_held(p, terms))
+    ]
+    tilts = chosen[chosen >= model_columns.size]
+    errors = model_columns.left_out_of_groups(np.append(taken, tilts).astype(int))
+    by_itself = model_columns.left_out_of_groups(chosen)
+    return {
+        joint: float(np.exp(0.5 * log_ratio(error, own)[0]))
+        for joint, error, own in zip(model_columns.names, errors, by_itself)
+    }
 
 
 def held_structure(data: Dataset, columns: Collection[Parameter]) -> Structure:
@@ -119,7 +150,7 @@ def identified_by(
     rows : kept of ``model``
     EstimationError where they have no column of such a law.
     """
-    held = _HeldColumns.of(model, terms)
+    held = _HeldColumns.of(model.parameters, terms)
     missing = set(held.laws) - {p.law for p in rows.wide.structure.columns}
     if missing:
         raise EstimationError('the kept rows have no such friction', found=sorted(missing))
@@ -147,13 +178,13 @@ class _HeldColumns:
     in_reference: bool
 
     @classmethod
-    def of(cls, model: IdentifiedModel, terms: Collection[str]) -> '_HeldColumns':
-        """Return those of a ``model`` for who holds ``terms``: springs where it has them."""
-        laws = laws_held(model, terms)
+    def of(cls, parameters: Sequence[Parameter], terms: Collection[str]) -> '_HeldColumns':
+        """Return those for who holds ``terms``, of a model's ``parameters``: springs as it has."""
+        laws = laws_held(parameters, terms)
         in_reference = STIFFNESS in terms and OFFSET not in terms
         if in_reference and LAW_OF_TERM[STIFFNESS] in laws:
             laws = (*laws, LAW_OF_TERM[OFFSET])
-        springs = [p.owner for p in model.parameters if term_of(p) == STIFFNESS]
+        springs = [p.owner for p in parameters if term_of(p) == STIFFNESS]
         return cls(laws, frozenset(springs), in_reference)
 
     def takes_part(self, parameter: Parameter) -> bool:

@@ -7,10 +7,9 @@ identified again so that the target holds all of it; what is left to hold of a m
 is in ``not_held``.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from ..identified_model import IdentifiedModel
 from ...dynamics.friction import as_step, LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import ConfigError
@@ -96,9 +95,9 @@ def is_held(parameter: Parameter, terms: Collection[str]) -> bool:
     return term_of(parameter) in terms and as_step(parameter) == parameter
 
 
-def laws_held(model: IdentifiedModel, terms: Collection[str]) -> tuple[str, ...]:
-    """Return the laws by which a model like ``model`` is one that ``terms`` hold."""
-    like = {_like(parameter) for parameter in model.parameters if parameter.law}
+def laws_held(parameters: Iterable[Parameter], terms: Collection[str]) -> tuple[str, ...]:
+    """Return the laws by which a model like one of ``parameters`` is one that ``terms`` hold."""
+    like = {_like(parameter) for parameter in parameters if parameter.law}
     return tuple(law for term, law in LAW_OF_TERM.items() if term in terms and term in like)
 
 
