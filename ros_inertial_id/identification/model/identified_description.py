@@ -401,7 +401,11 @@ def mjcf_joint(terms: Mapping[str, float]) -> dict[str, float]:
 
 
 def mjcf_bias(terms: Mapping[str, float]) -> tuple[float, float]:
-    """Return what an actuator adds to its force: a constant [N m], and times the position."""
+    """
+    Return what an actuator adds to its force, as no joint holds these ``terms``.
+
+    A constant [N m], and times the position [N m/rad].
+    """
     if terms[STIFFNESS] > 0.0:
         return 0.0, 0.0
     return 0.0 - terms[OFFSET], 0.0 - terms[STIFFNESS]
