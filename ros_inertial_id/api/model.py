@@ -17,9 +17,6 @@ from .recordings import description_text, recording_of, Recordings, several, Sou
 from .table import LinkRow, Table, table
 from ..checks.admission import usable_by
 from ..checks.finding import NOT_CHECKED, Verdict, verdict_of
-from ..dynamics.friction import JOINT_TERMS
-from ..dynamics.inertial_parameters import bodies
-from ..dynamics.pinocchio_model import pinocchio_model
 from ..dynamics.robot_model import gravity_from_mounting, RobotModel, STANDARD_GRAVITY
 from ..errors import EstimationError, file_errors
 from ..identification.files import MODEL_FILE, read_text, write_text

@@ -1,4 +1,4 @@
-"""A model for a simulator: read back by its own reader, by the laws that it holds, nothing else."""
+"""A model for a simulator: its own reader has the torques of the laws that it holds."""
 
 from dataclasses import replace
 import difflib
@@ -17,7 +17,7 @@ import ros_inertial_id as rid
 from ros_inertial_id.cli.arguments import TARGETS as CHOICES
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.identification.files import read_description
-from ros_inertial_id.identification.model.targets import target_table, TARGETS
+from ros_inertial_id.identification.model.targets import file_name, target_table, TARGETS
 from ros_inertial_id.identification.prepare.dataset import read_dataset
 from ros_inertial_id.identification.settings import prediction_options
 
@@ -134,7 +134,7 @@ def by_drake(path, model, state, target):
 
 @pytest.mark.parametrize('target', sorted(set(TARGETS) - {'isaaclab'}))
 def test_the_reader_of_a_target_has_the_torques_of_its_laws(result, tmp_path, target):
-    path = tmp_path / 'robot'
+    path = tmp_path / file_name(target)
     written = result.model.export(target, path)
     state = states(3)
     torques = read_back(target, path, written.model, state)
@@ -173,7 +173,7 @@ def test_rows_are_kept_beside_the_model_and_recordings_serve_without(result, bag
 
 
 def changed(path):
-    """Return a Model of the MJCF at ``path`` with other numbers, offsets and springs among them."""
+    """Return a Model of the MJCF at ``path`` with other numbers, offsets and springs."""
     described = rid.Model.from_description(path)
     identified, rng = described.identified, np.random.default_rng(3)
     values, parameters = identified.values.copy(), list(identified.parameters)

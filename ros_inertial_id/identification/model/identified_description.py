@@ -170,7 +170,7 @@ def _limits(limits, joints):
 
 
 def pinocchio_of(model: IdentifiedModel, robot: Any) -> Any:
-    """Return the pinocchio.Model of a consistent ``model`` of a tree ``robot``, with joint terms."""
+    """Return the pinocchio.Model of a consistent ``model`` of a ``robot``, with joint terms."""
     tree = tree_of(robot)
     first, terms = bodies(model.parameters), joint_terms(model)
     begins = np.array([first[link] for link in tree.link_names])
