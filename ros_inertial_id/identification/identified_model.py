@@ -447,6 +447,7 @@ STATISTICS = Keys(
         'verdict': VERDICT,
         'consistent': CONSISTENT,
         'systematic_errors': Items(TEXT),
+        'ratios_in_simulators': each(POSITIVE),
     },
 )
 PREPROCESSING = Keys(

@@ -11,7 +11,8 @@ Page, terminal and JSON say these numbers, computed here once.  What is graded, 
 - contact: the torque that errors of the model reach once an hour, with the band of the prediction
   at its widest within the training range (as the observer of contact decides; noise adds to it),
   with two of the errors that no recording shows;
-- simulation: the residual of feedforward, where the links are physically consistent;
+- simulation: the residual of feedforward, where the links are physically consistent, as much
+  larger as it is by the laws that a simulator holds;
 - payload, of the whole arm: the mass whose torque is two standard errors in one posture, of the
   residual and of the torque at rest.
 """
@@ -50,7 +51,7 @@ LIMITS = {
     GRAVITY: (GOOD_UP_TO, NO_ABOVE, 'two standard errors to holding torque, or dry friction'),
     FEEDFORWARD: (GOOD_UP_TO, NO_ABOVE, 'combined residual {where} to torque'),
     CONTACT: (GOOD_UP_TO, NO_ABOVE, 'detected torque, 1 false alarm an hour, to largest torque'),
-    SIMULATION: (GOOD_UP_TO, NO_ABOVE, 'residual of consistent links to torque'),
+    SIMULATION: (GOOD_UP_TO, NO_ABOVE, 'residual by laws that MuJoCo holds to torque'),
     PAYLOAD: (GOOD_UP_TO**2, GOOD_UP_TO, 'mass detected in one posture to mass of all links'),
 }
 TWO = 2.0  # standard errors
@@ -71,6 +72,7 @@ class JointUse:
     dry_friction; contact : smallest torque that is called contact; moved : in the training
     uses : {use: grade} of those that this kind of row has; a row of a sensor has none
     wrong : whether a finding says that its data are, so that none of its numbers holds
+    simulator_ratio : of the residual by the laws that a simulator holds to that by all
     """
 
     name: str
@@ -86,6 +88,14 @@ class JointUse:
     moved: bool = True
     wrong: bool = False
     systematic_percent: float = 0.0
+    simulator_ratio: float = 1.0
+
+    @property
+    def simulated_percent(self) -> float | None:
+        """Return ``combined_percent`` by the laws that a simulator holds [%]."""
+        if self.percent is None:
+            return None
+        return float(np.hypot(self.percent * self.simulator_ratio, self.systematic_percent))
 
     @property
     def combined_percent(self) -> float | None:
@@ -102,6 +112,8 @@ class JointUse:
             return 'stood still'
         torques = {GRAVITY: self.holding_error, CONTACT: self.contact}
         value, unit = self.combined_percent, '%'
+        if use == SIMULATION:
+            value = self.simulated_percent
         if use in torques:
             value, unit = torques[use], self.unit
         if value is None:
@@ -180,9 +192,7 @@ class Uses:
         """Return the numbers that decide a ``use``: of the joints that are not good, or all."""
         if use == PAYLOAD:
             return f'{significant(self.payload, 2)} kg'
-        if use == SIMULATION and self.consistent:
-            return 'as feedforward'
-        if use == SIMULATION:
+        if use == SIMULATION and not self.consistent:
             return 'identify with --consistent: the links may be physically impossible'
         not_good = [self._graded(use, grade) for grade in (WITH_CARE, NO)]
         return '; '.join(filter(None, not_good)) or self._largest_number(use)
@@ -294,6 +304,7 @@ class _Assessment:
             moved=moved,
             wrong=name in self._wrong,
             systematic_percent=100.0 * systematic,
+            simulator_ratio=self.model.statistics.get('ratios_in_simulators', {}).get(name, 1.0),
         )
         return replace(use, uses=self._grades(use))
 
@@ -315,7 +326,7 @@ class _Assessment:
             grades[CONTACT] = _grade(CONTACT, joint.contact, self.largest_torque)
             grades[SIMULATION] = NO
             if self.consistent:
-                grades[SIMULATION] = _grade(SIMULATION, joint.combined_percent, 100.0)
+                grades[SIMULATION] = _grade(SIMULATION, joint.simulated_percent, 100.0)
         if joint.wrong:
             return dict.fromkeys(grades, NO)
         return grades
