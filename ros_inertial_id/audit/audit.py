@@ -5,7 +5,7 @@ Audit: what is wrong with a description, sorted by the torque that each error ma
     torque of the difference between what is described and what is plausible.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -24,10 +24,8 @@ from ..errors import ConfigError
 
 TURN, STROKE, SPEED = np.pi, 0.5, 10.0  # range and speed of joints without limits [rad, m, 1/s]
 NEGLIGIBLE = 0.02  # of a joint's largest torque: less is no more than a note
-HELD = 1.2  # times the limit of an effort: postures are random, masses of makers rounded
-BARELY = 1.0
+HELD = 1.5  # times the limit of an effort: postures are random, masses of makers rounded
 TOTAL = 0.1, 0.3  # doubtful, wrong above: of the mass that is given
-HEAVIEST_FINDING = 1e9  # [N m] of what is no body
 CHECKS: tuple[Callable[[Described], Iterable[AuditFinding]], ...] = (
     link_findings,
     *JOINT_CHECKS,
@@ -243,7 +241,3 @@ def _worth(finding: AuditFinding, robot: Described, tree: _Tree) -> AuditFinding
         unit=_unit(tree.joints[joint]),
     )
 
-
-def findings_of(audit: Audit, names: Sequence[str]) -> list[AuditFinding]:
-    """Return the findings of an ``audit`` that have one of ``names``."""
-    return [finding for finding in audit.findings if finding.name in names]

@@ -16,7 +16,8 @@ GRAMS_DENSITY = 50000.0  # [kg/m^3] median of all bodies, above which masses are
 FEW = 3  # links with the same numbers are placeholders
 ALMOST_ALL = 0.8  # of all links with mass: the whole is a placeholder
 SAME_SHAPE = 0.1  # of the size of a hull: links are alike
-HEAVY_SHARE = 0.005  # of the mass of the robot: lighter links matter to nobody
+HEAVY_SHARE = 0.02  # of the mass of the robot: placeholders of lighter links matter to nobody
+PAIR_SHARE = 0.005  # of it: lighter mirror images
 SIDES = (('left', 'right'), ('l', 'r'), ('lf', 'rf'), ('lh', 'rh'), ('fl', 'fr'), ('rl', 'rr'))
 SIDES += (('hl', 'hr'), ('lb', 'rb'), ('bl', 'br'))
 MIRRORED = 0.01  # of the robot's length: places are mirror images
@@ -60,10 +61,12 @@ def placeholders(robot: Described) -> Iterator[AuditFinding]:
     for numbers, names in groups.items():
         if len(names) < FEW or _alike(robot, names):
             continue
-        told.update(names)
         severity = {}
         if len(names) >= ALMOST_ALL * len(weighed):
             severity = {'severity': WRONG}
+        elif not all(map(_is_short, numbers)):
+            continue  # several of one module, from its CAD
+        told.update(names)
         yield found(
             'placeholder',
             names[0],
@@ -88,6 +91,11 @@ def _numbers(inertia: DescribedInertia) -> tuple[float, ...]:
     """Return mass and moments as they are compared."""
     values = [inertia.mass, *inertia.moments]
     return tuple(float(f'{value:.5g}') for value in values)
+
+
+def _is_short(value: float) -> bool:
+    """Return whether a ``value`` has two digits at most, as numbers that nobody measured."""
+    return float(f'{value:.2g}') == value
 
 
 def _words(moments: tuple[float, ...]) -> str:
@@ -164,7 +172,7 @@ def mirrored(robot: Described) -> Iterator[AuditFinding]:
         return
     for left, right in pairs:
         a, b = robot.links[left].inertia, robot.links[right].inertia
-        if a is None or b is None or max(a.mass, b.mass) < HEAVY_SHARE * robot.mass:
+        if a is None or b is None or max(a.mass, b.mass) < PAIR_SHARE * robot.mass:
             continue
         if abs(a.mass - b.mass) > OTHER_MASS * max(a.mass, b.mass):
             yield found(
@@ -241,7 +249,7 @@ def _compared(
     b = robot.links[right].inertia
     assert b is not None
     image = _image(robot, left, right, axis)
-    if b.mass <= 0.0 or not b.tensor.any() or not image.tensor.any():
+    if b.mass <= 0.0 or not b.has_moments or not image.has_moments:
         return
     radius = float(np.sqrt(max(np.trace(b.tensor), np.trace(image.tensor)) / 2.0 / b.mass))
     shift = float(np.linalg.norm(b.centre - image.centre))

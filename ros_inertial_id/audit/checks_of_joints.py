@@ -92,7 +92,7 @@ def massless(robot: Described) -> Iterator[AuditFinding]:
         if carrier is None or not carrier.moves:
             continue
         inertias = [robot.links[name].inertia for name in links]
-        if any(i is not None and i.mass > 0.0 and i.tensor.any() for i in inertias):
+        if any(i is not None and i.mass > 0.0 and i.has_moments for i in inertias):
             continue
         goes_on = any(joint.moves for name in links for joint in robot.joints_on[name])
         mass = sum(robot.links[name].mass for name in links)

@@ -7,11 +7,12 @@ import numpy as np
 
 from .described import Described, DescribedInertia
 from .finding import AuditFinding, DOUBTFUL, found, NOTE, WRONG
-from .rooms import is_possible, LinkRoom, millimetres, slip, SMALLEST_SPREAD
+from .rooms import is_possible, LinkRoom, slip, SMALLEST_SPREAD
 
 LARGE = 1.0, 1.5  # doubtful, wrong above: second moment over that of all mass at two ends
 SMALL = SMALLEST_SPREAD, 1e-4  # doubtful, wrong below: second moment over that of a solid
 OUTSIDE = 0.1, 0.5  # doubtful, wrong above: distance outside of the room over its size
+MILLIMETRES = 10.0  # times the size of the room: as far away is a centre in mm
 NEAR_ENOUGH = 0.02  # [m] outside: shapes are simplified
 DENSE = 9000.0, 23000.0  # [kg/m^3] doubtful, wrong above: copper, osmium, all of the hull
 AIRY = 3.0  # [kg/m^3] doubtful below: a tenth of foam
@@ -52,7 +53,7 @@ def positive(
     _: Described, link: str, inertia: DescribedInertia, room: LinkRoom
 ) -> Iterator[AuditFinding]:
     """Yield a negative principal moment, or one larger than the two others."""
-    if inertia.mass <= 0.0 or not inertia.tensor.any():
+    if inertia.mass <= 0.0 or not inertia.has_moments:
         return
     moments = inertia.moments
     words = 'principal moments {:.3g}, {:.3g}, {:.3g} kg m^2'.format(*moments)
@@ -83,7 +84,7 @@ def size_of_inertia(
     _: Described, link: str, inertia: DescribedInertia, room: LinkRoom
 ) -> Iterator[AuditFinding]:
     """Yield an inertia that is larger or smaller than mass in the room of the link can have."""
-    if inertia.mass < LIGHTEST or not is_possible(inertia) or not inertia.tensor.any():
+    if inertia.mass < LIGHTEST or not is_possible(inertia) or not inertia.has_moments:
         return
     excess = room.excess(inertia)
     words = f'largest moment {inertia.moments[2]:.3g} kg m^2 with {inertia.mass:.3g} kg'
@@ -123,7 +124,7 @@ def place_of_centre(
     if share <= OUTSIDE[0]:
         return
     because, better = '', room.solid(inertia.mass)
-    for words, corrected in _moved(inertia):
+    for words, corrected in _moved(inertia, room.room.size):
         if room.room.beyond(corrected.centre) <= 0.0:
             because, better = words, corrected
             break
@@ -138,9 +139,10 @@ def place_of_centre(
     )
 
 
-def _moved(inertia: DescribedInertia) -> Iterator[tuple[str, DescribedInertia]]:
+def _moved(inertia: DescribedInertia, size: float) -> Iterator[tuple[str, DescribedInertia]]:
     """Yield in words how the centre of an ``inertia`` came to be outside, and it without that."""
-    yield 'it fits in mm', millimetres(inertia)
+    if np.linalg.norm(inertia.centre) > MILLIMETRES * size:
+        yield 'it fits in mm', replace(inertia, centre=1e-3 * inertia.centre)
     for k, axis in enumerate('xyz'):
         centre = inertia.centre.copy()
         centre[k] *= -1.0

@@ -4,8 +4,8 @@ Described: a robot as its description has it, whatever kind of file that is.
 Nothing is corrected or left out, so that checks see what stands there.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 
@@ -14,6 +14,7 @@ import numpy as np
 from .hulls import Hull
 
 TURNING, SLIDING = ('revolute', 'continuous'), ('prismatic',)
+NO_MOMENT = 1e-15  # [kg m^2]: less is zero, rounded
 MOVING = (*TURNING, *SLIDING)
 
 
@@ -42,7 +43,12 @@ class DescribedInertia:
     @property
     def empty(self) -> bool:
         """Whether there is no mass and no moment: the inertia of a frame."""
-        return not self.mass and not self.tensor.any()
+        return not self.mass and not self.has_moments
+
+    @property
+    def has_moments(self) -> bool:
+        """Whether a moment is more than what converting zero leaves."""
+        return bool(np.abs(self.tensor).max() > NO_MOMENT)
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,41 @@ class DescribedJoint:
     def moves(self) -> bool:
         """Whether it is a hinge or a slide."""
         return self.kind in MOVING
+
+
+def joints_about(joint: DescribedJoint, offset: np.ndarray) -> list[DescribedJoint]:
+    """
+    Return a ``joint`` whose frame is not that of its child as two, a fixed one behind it.
+
+    joint : with the placement of the child; offset : (4, 4) of the joint's frame in the child
+    """
+    if np.allclose(offset, np.eye(4)):
+        return [joint]
+    between = f'{joint.child}@{joint.name}'
+    moved = replace(joint, child=between, placement=joint.placement @ offset)
+    behind = DescribedJoint(
+        f'{joint.name}@{joint.child}',
+        'fixed',
+        between,
+        joint.child,
+        np.linalg.inv(offset),
+        np.array([1.0, 0.0, 0.0]),
+    )
+    return [moved, behind]
+
+
+def with_frames(
+    name: str,
+    kind: str,
+    links: Mapping[str, DescribedLink],
+    joints: Iterable[DescribedJoint],
+) -> 'Described':
+    """Return Described of ``links`` and ``joints``, with links for frames between these."""
+    joints, links = tuple(joints), dict(links)
+    for joint in joints:
+        for end in (joint.parent, joint.child):
+            links.setdefault(end, DescribedLink(end))
+    return Described(name, kind, links, joints)
 
 
 @dataclass(frozen=True)

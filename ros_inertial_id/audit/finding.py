@@ -162,8 +162,8 @@ def found(
     severity = more.pop('severity', kind.severity)
     better = more.pop('better', None)
     why = kind.why.format(**more)
-    if more.get('because'):
-        why = f'{why}; {more["because"]}'
+    because = more.get('because', '')
+    plausible = '; '.join(filter(None, (plausible, because)))
     do = kind.do.format(**more)
     return AuditFinding(
         name, part, severity, amount, plausible, why, do, better=better

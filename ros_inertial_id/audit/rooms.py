@@ -11,6 +11,8 @@ from .hulls import Ball, Hull
 ROUNDED = 1.02  # of the two smaller moments: what rounding in a text breaks
 MARGIN, LEAST_MARGIN = 0.05, 0.01  # of the size of a hull, [m]: shapes are simplified
 BALL_REACH, END_REACH, LEAST_REACH = 1.5, 0.25, 0.05  # of joints, of the robot's length, [m]
+DENSEST = 60000.0  # [kg/m^3]: shapes of denser links are marks, or in another unit
+ELSEWHERE = 0.45  # of the size of a hull: joints farther outside say that it is drawn elsewhere
 SMALLEST_SPREAD = 0.01  # times that of the solid hull: a tenth of its radius of gyration
 
 
@@ -26,14 +28,24 @@ class LinkRoom:
         links = self._robot.fixed_together[self._robot.body_of[self._link]]
         if any(self._robot.links[name].without_mesh for name in links):
             return None
-        return self._robot.hull_about(self._link)
+        hull = self._robot.hull_about(self._link)
+        mass = sum(self._robot.links[name].mass for name in links)
+        if hull is None or mass > DENSEST * hull.volume:  # a mark, not the shape of the link
+            return None
+        joints = self._robot.joint_points(self._link)
+        if max(map(hull.beyond, joints)) > ELSEWHERE * hull.size:
+            return None
+        return hull
 
     @cached_property
     def own_hull(self) -> Hull | None:
         """Return the hull of the link's own shapes, else that of its body; None for none."""
         if self.hull is None:
             return None
-        return self._robot.hulls.get(self._link, self.hull)
+        own = self._robot.hulls.get(self._link, self.hull)
+        if self._robot.links[self._link].mass > DENSEST * own.volume:
+            return self.hull
+        return own
 
     @cached_property
     def room(self) -> Hull | Ball:
@@ -56,7 +68,10 @@ class LinkRoom:
         if inertia.mass <= 0.0:
             return 0.0
         values, axes = np.linalg.eigh(inertia.second_moment / inertia.mass)
-        possible = self.room.largest_spread(inertia.centre, axes, self.margin)
+        centre = inertia.centre
+        if self.room.beyond(centre) > 0.0:  # a fault of its own: the size is judged without it
+            centre = self.room.centre
+        possible = self.room.largest_spread(centre, axes, self.margin)
         return float(np.max(values / np.maximum(possible, 1e-12)))
 
     def smallness(self, inertia: DescribedInertia) -> float:
@@ -68,11 +83,13 @@ class LinkRoom:
 
     def allows(self, inertia: DescribedInertia) -> bool:
         """Return whether a body in the room can have an ``inertia``."""
-        return (
-            is_possible(inertia)
-            and self.excess(inertia) <= 1.0
-            and self.smallness(inertia) >= SMALLEST_SPREAD
-        )
+        if not is_possible(inertia) or self.excess(inertia) > 1.0:
+            return False
+        return self.smallness(inertia) >= SMALLEST_SPREAD
+
+    def is_like_solid(self, inertia: DescribedInertia) -> bool:
+        """Return whether an ``inertia`` is possible, and about as large as that of the hull."""
+        return self.allows(inertia) and 1.0 / CLOSE < self.smallness(inertia) < CLOSE
 
     def solid(self, mass: float) -> DescribedInertia | None:
         """Return the inertia of the solid hull with a ``mass`` [kg], None without a hull."""
@@ -99,43 +116,47 @@ def scaled(inertia: DescribedInertia, factor: float) -> DescribedInertia:
     return replace(inertia, tensor=factor * inertia.tensor)
 
 
-def grams(inertia: DescribedInertia) -> DescribedInertia:
-    """Return an ``inertia`` that is given in g and g m^2."""
-    return replace(scaled(inertia, 1e-3), mass=1e-3 * inertia.mass)
-
-
-def millimetres(inertia: DescribedInertia) -> DescribedInertia:
-    """Return an ``inertia`` whose centre is given in mm."""
-    return replace(inertia, centre=1e-3 * inertia.centre)
+def without_products(inertia: DescribedInertia) -> DescribedInertia:
+    """Return an ``inertia`` with its diagonal alone."""
+    return replace(inertia, tensor=np.diag(np.diag(inertia.tensor)))
 
 
 # How an inertia that cannot be became so: in words, and what it would be without.
-SLIPS = (
-    ('it fits about the frame of the link instead of the centre of mass', about_centre),
-    ('it fits in g m^2', lambda inertia: scaled(inertia, 1e-3)),
-    ('it fits in kg mm^2', lambda inertia: scaled(inertia, 1e-6)),
-    ('it fits in g mm^2', lambda inertia: scaled(inertia, 1e-9)),
-    ('it fits with the mass in g', grams),
-    ('it fits at a tenth', lambda inertia: scaled(inertia, 0.1)),
-    ('it fits at a hundredth', lambda inertia: scaled(inertia, 0.01)),
+UNITS = (
+    ('g m^2', 1e-3),
+    ('kg mm^2', 1e-6),
+    ('g mm^2', 1e-9),
 )
+TEN = (('a tenth', 0.1), ('a hundredth', 0.01), ('ten times', 10.0))
 ELEMENTS = ('ixx', 'iyy', 'izz')
-DECIMALS = {0.1: 'a tenth', 0.01: 'a hundredth', 1e-3: 'a thousandth', 10.0: 'ten times'}
+CLOSE = 3.0  # times the solid hull, or as small a part of it: an explanation fits
 
 
 def slip(room: LinkRoom, inertia: DescribedInertia) -> tuple[str, DescribedInertia | None]:
-    """Return what explains an ``inertia`` in words, and it without that; '' and None."""
-    for words, corrected in SLIPS:
-        other = corrected(inertia)
-        if room.allows(other):
-            return words, other
+    """
+    Return what explains an ``inertia`` that cannot be, in words, and it without that.
+
+    '' and None where nothing does, or where two things do as well.
+    """
+    if np.ptp(inertia.tensor) <= 1e-6 * np.abs(inertia.tensor).max():
+        return 'all six numbers are equal', without_products(inertia)
+    other = about_centre(inertia)
+    if room.allows(other) and other.tensor.any():
+        return 'it fits about the frame of the link instead of the centre of mass', other
+    for words, factor in UNITS:
+        other = scaled(inertia, factor)
+        if room.is_like_solid(other):
+            return f'it fits in {words}', other
     fitting = []
-    for k, element in enumerate(ELEMENTS):
-        for factor, words in DECIMALS.items():
+    for words, factor in TEN:
+        other = scaled(inertia, factor)
+        if room.is_like_solid(other):
+            fitting.append((f'it fits at {words}, as by a decimal point', other))
+        for k, element in enumerate(ELEMENTS):
             tensor = inertia.tensor.copy()
             tensor[k, k] *= factor
             other = replace(inertia, tensor=tensor)
-            if room.allows(other):
+            if room.is_like_solid(other):
                 fitting.append((f'it fits with {element} at {words}: a decimal point', other))
     if len(fitting) == 1:
         return fitting[0]
