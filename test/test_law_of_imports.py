@@ -28,7 +28,7 @@ FLOORS = {
     'dynamics': 2,
     'methods': 3,
     'estimation': 3,
-    'audit': 3,
+    'auditing': 3,
     'identification': 4,
     'simulation': 4,
     'checks': 5,

@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..audit.audit import Audit, audited
-from ..audit.described import Described
-from ..audit.finding import AuditFinding
-from ..audit.fix import fixed_urdf
-from ..audit.mjcf import described_mjcf
-from ..audit.sdf import described_sdf
-from ..audit.urdf import described_urdf
+from ..auditing.audit import Audit, audited
+from ..auditing.described import Described
+from ..auditing.finding import AuditFinding
+from ..auditing.fix import fixed_urdf
+from ..auditing.mjcf import described_mjcf
+from ..auditing.sdf import described_sdf
+from ..auditing.urdf import described_urdf
 from ..dynamics.mjcf_compiled import compiled_model
 from ..errors import ConfigError
 from ..identification.files import description_kind, read_description, write_text

@@ -10,11 +10,11 @@ from .drawings import Drawings
 from .knowledge import significant
 from .sheet import Card, Cell, Section, Sheet, Table
 from .viewer import ellipsoid
-from ..audit.audit import Audit
-from ..audit.checks_of_joints import driven
-from ..audit.finding import AuditFinding, DOUBTFUL, NOTE, WRONG
-from ..audit.hulls import DRAWN_DIRECTIONS, Hull
-from ..audit.rooms import LinkRoom
+from ..auditing.audit import Audit
+from ..auditing.checks_of_joints import driven
+from ..auditing.finding import AuditFinding, DOUBTFUL, NOTE, WRONG
+from ..auditing.hulls import DRAWN_DIRECTIONS, Hull
+from ..auditing.rooms import LinkRoom
 from ..dynamics.inertial_parameters import about_origin
 
 HEADS = ('severity', 'link or joint', 'finding', 'found', 'plausible', 'torque', 'at joint')
@@ -68,7 +68,7 @@ def findings_table(findings: Sequence[AuditFinding], advice: bool = False) -> Ta
         if advice:
             row += [finding.why, finding.do]
         rows.append(row)
-    heads = HEADS
+    heads: tuple[str, ...] = HEADS
     if advice:
         heads = (*HEADS, 'why', 'what to do')
     flagged = [k for k, finding in enumerate(findings) if finding.severity == WRONG]
@@ -112,9 +112,7 @@ def head(numbers: AuditedNumbers, _: Drawings) -> Sheet:
         alarm = severity != NOTE and counts[severity] > 0
         cards.append(Card(str(counts[severity]), f'{severity}: {WHY[severity]}', alarm))
     cards.append(Card(f'{audit.robot.mass:.4g} kg', 'mass of all links'))
-    return Sheet(
-        'Audit of a description', numbers.source, cards, numbers=audit.to_dict()
-    )
+    return Sheet('Audit of a description', numbers.source, cards, numbers=audit.to_dict())
 
 
 def robot_in_space(numbers: AuditedNumbers, drawings: Drawings) -> Iterator[Section]:

@@ -68,8 +68,8 @@ from . import (
     identified_page,
     payload_page,
 )
-from .checkup_page import CheckedNumbers, findings, joints, recordings
 from .audit_page import AuditedNumbers, every_link, robot_in_space, what_is_wrong
+from .checkup_page import CheckedNumbers, findings, joints, recordings
 from .comparison import Comparison
 from .comparison_page import base_parameters, friction_over_speed, on_one_bag, residuals
 from .design_page import limits_used, moving_arm
@@ -143,9 +143,7 @@ IDENTIFICATION: Page[IdentifiedNumbers] = Page(
     (prediction, links, friction, decisions, uncertainty, parameters, provenance),
 )
 CHECKUP: Page[CheckedNumbers] = Page(checkup_page.head, (recordings, joints, findings))
-AUDIT: Page[AuditedNumbers] = Page(
-    audit_page.head, (robot_in_space, what_is_wrong, every_link)
-)
+AUDIT: Page[AuditedNumbers] = Page(audit_page.head, (robot_in_space, what_is_wrong, every_link))
 PAYLOAD: Page[WeighedNumbers] = Page(payload_page.head, (holding, components, for_controllers))
 DRIFT: 'Page[Drift]' = Page(drift_page.head, (robots, bags_left_out))
 DESIGN: 'Page[Design]' = Page(design_page.head, (moving_arm, limits_used))

@@ -11,7 +11,7 @@ from .sheet import Sheet
 
 if TYPE_CHECKING:
     from .comparison import Comparison
-    from ..audit.audit import Audit
+    from ..auditing.audit import Audit
     from ..checks.finding import Checkup
     from ..identification.identified_model import IdentifiedModel
     from ..measurement.recording import Recording

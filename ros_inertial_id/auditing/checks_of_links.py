@@ -108,9 +108,7 @@ def size_of_inertia(
         severity = DOUBTFUL
         if smallness < SMALL[1]:
             severity = WRONG
-        yield found(
-            'inertia too small', link, words, plausible, severity=severity, better=solid
-        )
+        yield found('inertia too small', link, words, plausible, severity=severity, better=solid)
 
 
 def place_of_centre(

@@ -124,9 +124,7 @@ KINDS: Mapping[str, AuditKind] = {
     'limits missing': AuditKind(
         DOUBTFUL, 'a joint without limits', 'give them, or make it continuous'
     ),
-    'limits empty': AuditKind(
-        WRONG, 'the range of the joint is empty', 'correct lower and upper'
-    ),
+    'limits empty': AuditKind(WRONG, 'the range of the joint is empty', 'correct lower and upper'),
     'limits in degrees': AuditKind(WRONG, 'limits are in degrees', 'give them in rad'),
     'effort or velocity zero': AuditKind(
         DOUBTFUL,
@@ -150,9 +148,7 @@ KINDS: Mapping[str, AuditKind] = {
 }
 
 
-def found(
-    name: str, part: str, amount: str, plausible: str = '', **more: Any
-) -> AuditFinding:
+def found(name: str, part: str, amount: str, plausible: str = '', **more: Any) -> AuditFinding:
     """
     Return the finding of kind ``name`` about a ``part``.
 
@@ -165,6 +161,4 @@ def found(
     because = more.get('because', '')
     plausible = '; '.join(filter(None, (plausible, because)))
     do = kind.do.format(**more)
-    return AuditFinding(
-        name, part, severity, amount, plausible, why, do, better=better
-    )
+    return AuditFinding(name, part, severity, amount, plausible, why, do, better=better)

@@ -6,8 +6,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from .described import Described, DescribedInertia, DescribedJoint, DescribedLink
-from .described import joints_about, with_frames
+from .described import (
+    Described,
+    DescribedInertia,
+    DescribedJoint,
+    DescribedLink,
+    joints_about,
+    with_frames,
+)
 from .hulls import shape_points
 from .meshes import mesh_points
 from .urdf import numbers
@@ -73,7 +79,9 @@ def _pose(element: ElementTree.Element) -> np.ndarray:
     values = numbers(text)
     if len(values) != 6 or not np.isfinite(values).all():
         raise RobotModelError(
-            'a pose in the SDF', expected='6 numbers: x y z [m], r p y [rad]', found=repr(text[:40])
+            'a pose in the SDF',
+            expected='6 numbers: x y z [m], r p y [rad]',
+            found=repr(text[:40]),
         )
     T[:3, :3] = orientation(' '.join(map(str, values[3:])), '')
     T[:3, 3] = values[:3]
@@ -131,9 +139,7 @@ def _link(element: ElementTree.Element, folder: str) -> DescribedLink:
                 continue
             T = _pose(shape)
             parts.append(points @ T[:3, :3].T + T[:3, 3])
-    return DescribedLink(
-        element.get('name', ''), inertia, np.concatenate(parts), tuple(absent)
-    )
+    return DescribedLink(element.get('name', ''), inertia, np.concatenate(parts), tuple(absent))
 
 
 def _points(geometry: ElementTree.Element, folder: str) -> np.ndarray | None:
@@ -156,7 +162,11 @@ def _joints(
     element: ElementTree.Element, frames: Mapping[str, np.ndarray]
 ) -> list[DescribedJoint]:
     """Return a joint as one, or as two where its frame is not that of its child."""
-    name, parent, child = element.get('name', ''), _text(element, 'parent'), _text(element, 'child')
+    name, parent, child = (
+        element.get('name', ''),
+        _text(element, 'parent'),
+        _text(element, 'child'),
+    )
     for end in (parent, child):
         if end not in frames:
             raise RobotModelError(

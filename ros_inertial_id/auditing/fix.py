@@ -1,4 +1,4 @@
-"""Fix: a URDF in which each wrong inertia is that of the solid hull; what was there in a comment."""
+"""Fix: a URDF in which wrong inertias are plausible ones; what was there is in a comment."""
 
 from collections.abc import Sequence
 from xml.etree import ElementTree
@@ -16,7 +16,7 @@ def fixed_urdf(urdf: str, findings: Sequence[AuditFinding]) -> tuple[str, list[s
 
     findings : of its Audit; a link of which no hull is known stays as it is
     """
-    better = {}
+    better: dict[str, AuditFinding] = {}
     for finding in findings:
         if finding.severity == WRONG and finding.better is not None:
             better.setdefault(finding.part, finding)

@@ -54,11 +54,11 @@ class Hull:
     @classmethod
     def of(cls, points: np.ndarray) -> 'Hull | None':
         """Return the hull of ``points`` (P, 3) [m], None where they have no volume."""
-        from scipy.spatial import ConvexHull, QhullError
-
         points = outermost(np.asarray(points, dtype=float))
         if len(points) < 4 or np.ptp(points, axis=0).prod() < THINNEST:
             return None
+        from scipy.spatial import ConvexHull, QhullError
+
         try:
             found = ConvexHull(points)
         except (QhullError, ValueError):
@@ -149,15 +149,15 @@ def _moments(corners: np.ndarray, faces: np.ndarray) -> tuple[float, np.ndarray,
     inside = corners.mean(axis=0)
     a, b, c = (corners[faces[:, k]] - inside for k in range(3))
     volumes = np.abs(np.einsum('fi,fi->f', a, np.cross(b, c))) / 6.0
-    volume = volumes.sum()
+    volume = float(volumes.sum())
     s = a + b + c
     centre = volumes @ s / (4.0 * volume)
     # Of a tetrahedron with one corner at 0 (a, b, c the others): V / 20 (sum x x' + s s').
     squares = sum(np.einsum('f,fi,fj->ij', volumes, x, x) for x in (a, b, c, s)) / (20.0 * volume)
-    return float(volume), inside + centre, squares - np.outer(centre, centre)
+    return volume, inside + centre, squares - np.outer(centre, centre)
 
 
-def shape_points(kind: str, sizes: Sequence[float]) -> np.ndarray:
+def shape_points(kind: str, sizes: Sequence[float] | np.ndarray) -> np.ndarray:
     """
     Return points (P, 3) whose hull is a shape about the origin [m].
 

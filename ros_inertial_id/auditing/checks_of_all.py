@@ -18,8 +18,17 @@ ALMOST_ALL = 0.8  # of all links with mass: the whole is a placeholder
 SAME_SHAPE = 0.1  # of the size of a hull: links are alike
 HEAVY_SHARE = 0.02  # of the mass of the robot: placeholders of lighter links matter to nobody
 PAIR_SHARE = 0.005  # of it: lighter mirror images
-SIDES = (('left', 'right'), ('l', 'r'), ('lf', 'rf'), ('lh', 'rh'), ('fl', 'fr'), ('rl', 'rr'))
-SIDES += (('hl', 'hr'), ('lb', 'rb'), ('bl', 'br'))
+SIDES: tuple[tuple[str, str], ...] = (
+    ('left', 'right'),
+    ('l', 'r'),
+    ('lf', 'rf'),
+    ('lh', 'rh'),
+    ('lb', 'rb'),
+    ('fl', 'fr'),
+    ('rl', 'rr'),
+    ('hl', 'hr'),
+    ('bl', 'br'),
+)
 MIRRORED = 0.01  # of the robot's length: places are mirror images
 OTHER_MASS, OTHER_CENTRE, OTHER_INERTIA = 0.1, 0.15, 0.25  # relative differences
 SAME = 0.02  # relative: numbers were copied
@@ -29,7 +38,7 @@ def units(robot: Described) -> Iterator[AuditFinding]:
     """Yield masses of all links in another unit."""
     densities = []
     for body, links in robot.fixed_together.items():
-        hull = LinkRoom(robot, body).hull
+        hull = robot.body_hulls.get(body)
         mass = sum(robot.links[name].mass for name in links)
         if hull is not None and mass > 0.0:
             densities.append(mass / hull.volume)
@@ -61,11 +70,11 @@ def placeholders(robot: Described) -> Iterator[AuditFinding]:
     for numbers, names in groups.items():
         if len(names) < FEW or _alike(robot, names):
             continue
+        if not all(map(_is_short, numbers)):
+            continue  # several of one module, from its CAD
         severity = {}
         if len(names) >= ALMOST_ALL * len(weighed):
             severity = {'severity': WRONG}
-        elif not all(map(_is_short, numbers)):
-            continue  # several of one module, from its CAD
         told.update(names)
         yield found(
             'placeholder',
@@ -152,7 +161,7 @@ def mirror_names(robot: Described) -> list[tuple[str, str]]:
 
 
 def _other_side(name: str, left: str, right: str) -> str:
-    """Return a ``name`` with the word ``left`` in it, in any case, made ``right``; '' of others."""
+    """Return a ``name`` with the word ``left`` in it, in any case, made ``right``, else ''."""
     for a, b in ((left, right), (left.upper(), right.upper()), (left.title(), right.title())):
         # A word: between underscores, or before a capital letter, or long enough by itself.
         pattern = rf'(?<![A-Za-z]){a}(?![a-z])|(?<=[a-z]){a.title()}(?![a-z])'
@@ -212,10 +221,10 @@ def _are_images(robot: Described, left: str, right: str, axis: int) -> bool:
         other = names.get(joint.child, '')
         if other and not _at_images(robot, joint.child, other, axis):
             return False
-    hulls = robot.hulls.get(left), robot.hulls.get(right)
-    if hulls[0] is None or hulls[1] is None:
+    hull, other_hull = robot.hulls.get(left), robot.hulls.get(right)
+    if hull is None or other_hull is None:
         return any(joint.child in names for joint in robot.joints_on[left])
-    a, b = (_in_root(robot, link, hull) for link, hull in zip((left, right), hulls))
+    a, b = _in_root(robot, left, hull), _in_root(robot, right, other_hull)
     a[:, axis] *= -1.0
     ends = a.min(axis=0), a.max(axis=0), b.min(axis=0), b.max(axis=0)
     off = max(np.abs(ends[0] - ends[2]).max(), np.abs(ends[1] - ends[3]).max())
@@ -242,9 +251,7 @@ def _image(robot: Described, left: str, right: str, axis: int) -> DescribedInert
     )
 
 
-def _compared(
-    robot: Described, left: str, right: str, axis: int
-) -> Iterator[AuditFinding]:
+def _compared(robot: Described, left: str, right: str, axis: int) -> Iterator[AuditFinding]:
     """Yield how centre or inertia of ``right`` differ from the image of ``left``."""
     b = robot.links[right].inertia
     assert b is not None

@@ -5,8 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from .described import Described, DescribedInertia, DescribedJoint, DescribedLink
-from .described import joints_about, with_frames
+from .described import (
+    Described,
+    DescribedInertia,
+    DescribedJoint,
+    DescribedLink,
+    joints_about,
+    with_frames,
+)
 from .hulls import shape_points
 
 KINDS = ('floating', 'ball', 'prismatic', 'revolute')  # as MuJoCo numbers joints
@@ -39,7 +45,7 @@ def _link(model: Any, number: int, name: str) -> DescribedLink:
     """Return the body of a ``number`` with the corners of its geoms."""
     parts = [np.zeros((0, 3))]
     for geom in np.flatnonzero(model.geom_bodyid == number):
-        points = _corners(model, geom)
+        points = _corners(model, int(geom))
         if points is not None:
             T = _placement(model.geom_pos[geom], model.geom_quat[geom])
             parts.append(points @ T[:3, :3].T + T[:3, 3])

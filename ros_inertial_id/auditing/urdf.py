@@ -28,18 +28,24 @@ SIZES: dict[str, Callable[[ElementTree.Element], list[float]]] = {
 }
 
 
-def described_urdf(urdf: str, folder: str = '') -> Described:
+def described_urdf(urdf: str, folder: str = '', shapes: bool = True) -> Described:
     """
     Return a ``urdf`` text as Described.
 
     folder : of the file, in which meshes are looked for; '' : none is read
+    shapes : whether shapes are read at all
     RobotModelError where it is no XML, has numbers that are none, or joints that make no tree.
     """
     robot = check_structure(urdf)
     quaternions = has_quaternions(robot.get('version'))
     links = {}
     for element in robot.iterfind('link'):
-        link = _link(element, folder, quaternions)
+        link = DescribedLink(element.get('name', ''))
+        inertial = element.find('inertial')
+        if inertial is not None:
+            link = replace(link, inertia=_inertia(inertial, quaternions))
+        if shapes:
+            link = _with_shapes(link, element, folder, quaternions)
         links[link.name] = link
     joints = tuple(_joint(element, quaternions) for element in robot.iterfind('joint'))
     return Described(robot.get('name', ''), 'URDF', links, joints)
@@ -75,12 +81,10 @@ def _placement(element: ElementTree.Element, quaternions: bool) -> np.ndarray:
     return T
 
 
-def _link(element: ElementTree.Element, folder: str, quaternions: bool) -> DescribedLink:
-    """Return a link with the corners of all its shapes, seen or collided with."""
-    link = DescribedLink(element.get('name', ''))
-    inertial = element.find('inertial')
-    if inertial is not None:
-        link = replace(link, inertia=_inertia(inertial, quaternions))
+def _with_shapes(
+    link: DescribedLink, element: ElementTree.Element, folder: str, quaternions: bool
+) -> DescribedLink:
+    """Return a ``link`` with the corners of all its shapes, seen or collided with."""
     parts, absent = [np.zeros((0, 3))], []
     for shape in (*element.iterfind('collision'), *element.iterfind('visual')):
         for geometry in shape.iterfind('geometry/*'):

@@ -32,8 +32,15 @@ CHECKS: tuple[Callable[[Described], Iterable[AuditFinding]], ...] = (
     *CHECKS_OF_ALL,
 )
 # A doubt that names one of these counts only where it makes a torque that matters.
-BY_TORQUE = ('mirrored links differ', 'products with wrong sign', 'placeholder', 'density')
-BY_TORQUE += ('centre outside', 'inertia too large', 'inertia too small')
+BY_TORQUE = (
+    'mirrored links differ',
+    'products with wrong sign',
+    'placeholder',
+    'density',
+    'centre outside',
+    'inertia too large',
+    'inertia too small',
+)
 
 
 @dataclass(frozen=True)
@@ -161,8 +168,8 @@ def audited(robot: Described, mass: float | None = None) -> Audit:
 
 @lru_cache(maxsize=8)
 def audited_urdf(urdf: str) -> Audit:
-    """Return the Audit of a ``urdf`` text, by its numbers alone: no mesh is read."""
-    return audited(described_urdf(urdf))
+    """Return the Audit of a ``urdf`` text, by its numbers alone: no shape is read."""
+    return audited(described_urdf(urdf, shapes=False))
 
 
 def _rank(finding: AuditFinding) -> tuple[int, float]:
@@ -240,4 +247,3 @@ def _worth(finding: AuditFinding, robot: Described, tree: _Tree) -> AuditFinding
         joint=tree.joints[joint].name,
         unit=_unit(tree.joints[joint]),
     )
-

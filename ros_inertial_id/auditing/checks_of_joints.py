@@ -32,9 +32,7 @@ def limits(robot: Described) -> Iterator[AuditFinding]:
         if np.isnan(joint.lower):
             yield found('limits missing', joint.name, f'{joint.kind} without lower and upper')
         elif joint.lower >= joint.upper:
-            yield found(
-                'limits empty', joint.name, f'from {joint.lower:.4g} to {joint.upper:.4g}'
-            )
+            yield found('limits empty', joint.name, f'from {joint.lower:.4g} to {joint.upper:.4g}')
     degrees = [joint for joint in robot.joints if _in_degrees(joint)]
     for joint in degrees:
         yield found(
@@ -95,9 +93,10 @@ def massless(robot: Described) -> Iterator[AuditFinding]:
         if any(i is not None and i.mass > 0.0 and i.has_moments for i in inertias):
             continue
         goes_on = any(joint.moves for name in links for joint in robot.joints_on[name])
+        drawn = any(len(robot.links[name].points) for name in links)
         mass = sum(robot.links[name].mass for name in links)
         kind = 'massless'
-        if goes_on:
+        if goes_on and not drawn:
             kind = 'massless between joints'
         yield found(kind, body, f'{mass:.3g} kg and no inertia, moved by {carrier.name}')
 
