@@ -223,15 +223,16 @@ def _unit(joint: DescribedJoint) -> str:
 def _worth(finding: AuditFinding, robot: Described, tree: _Tree) -> AuditFinding:
     """Return a ``finding`` with the torque that its error makes, a note where it makes none."""
     link = robot.links.get(finding.part)
-    if finding.joint or link is None or link.inertia is None or finding.better is None:
+    if finding.joint or link is None or finding.better is None:
         return finding
     number = tree.number(finding.part)
     if number is None:  # the root stands still
         if finding.name in BY_TORQUE and finding.severity == DOUBTFUL:
             return replace(finding, severity=NOTE)
         return finding
-    described = tree.of_body(finding.part, link.inertia)
-    change = described - tree.of_body(finding.part, finding.better)
+    change = -tree.of_body(finding.part, finding.better)
+    if link.inertia is not None:
+        change += tree.of_body(finding.part, link.inertia)
     torques = tree.torques.of_change(number, change)
     largest = tree.torques.largest(tree.parameters)
     shares = torques / np.maximum(largest, 1e-9)

@@ -13,6 +13,7 @@ from .hulls import Hull
 from .rooms import LinkRoom
 
 GRAMS_DENSITY = 50000.0  # [kg/m^3] median of all bodies, above which masses are in grams
+STEEL_DENSITY = 4000.0  # [kg/m^3] of all hulls: robots have less than 2000
 FEW = 3  # links with the same numbers are placeholders
 ALMOST_ALL = 0.8  # of all links with mass: the whole is a placeholder
 SAME_SHAPE = 0.1  # of the size of a hull: links are alike
@@ -35,20 +36,33 @@ SAME = 0.02  # relative: numbers were copied
 
 
 def units(robot: Described) -> Iterator[AuditFinding]:
-    """Yield masses of all links in another unit."""
-    densities = []
+    """Yield masses of all links in another unit, or of solid steel."""
+    masses, volumes = [], []
     for body, links in robot.fixed_together.items():
         hull = robot.body_hulls.get(body)
         mass = sum(robot.links[name].mass for name in links)
         if hull is not None and mass > 0.0:
-            densities.append(mass / hull.volume)
-    if len(densities) >= FEW and np.median(densities) > GRAMS_DENSITY:
+            masses.append(mass)
+            volumes.append(hull.volume)
+    if len(masses) < FEW:
+        return
+    median = np.median(np.divide(masses, volumes))
+    if median > GRAMS_DENSITY:
         yield found(
             'masses in another unit',
             '',
-            f'{robot.mass:.4g} kg, median density {np.median(densities):.3g} kg/m^3',
+            f'{robot.mass:.4g} kg, median density {median:.3g} kg/m^3',
             f'{1e-3 * robot.mass:.4g} kg',
             what='all links are denser than any matter: masses are in grams',
+        )
+    elif sum(masses) > STEEL_DENSITY * sum(volumes):
+        yield found(
+            'density',
+            '',
+            f'{robot.mass:.4g} kg, {sum(masses) / sum(volumes):.3g} kg/m^3',
+            'robots have 200 to 2000 kg/m^3',
+            what='the robot is of solid steel, which CAD takes where no material is set',
+            severity=WRONG,
         )
 
 
@@ -180,10 +194,11 @@ def mirrored(robot: Described) -> Iterator[AuditFinding]:
     if axis is None:
         return
     for left, right in pairs:
-        a, b = robot.links[left].inertia, robot.links[right].inertia
-        if a is None or b is None or max(a.mass, b.mass) < PAIR_SHARE * robot.mass:
+        a, b = robot.links[left], robot.links[right]
+        heavier = max(a.mass, b.mass)
+        if heavier <= PAIR_SHARE * robot.mass:
             continue
-        if abs(a.mass - b.mass) > OTHER_MASS * max(a.mass, b.mass):
+        if abs(a.mass - b.mass) > OTHER_MASS * heavier:
             yield found(
                 'mirrored links differ',
                 right,
@@ -237,10 +252,11 @@ def _in_root(robot: Described, link: str, hull: Hull) -> np.ndarray:
     return hull.points @ T[:3, :3].T + T[:3, 3]
 
 
-def _image(robot: Described, left: str, right: str, axis: int) -> DescribedInertia:
+def _image(robot: Described, left: str, right: str, axis: int) -> DescribedInertia | None:
     """Return the mirror image of the inertia of ``left`` in the frame of ``right``."""
     inertia = robot.links[left].inertia
-    assert inertia is not None
+    if inertia is None:
+        return None
     S = np.eye(3)
     S[axis, axis] = -1.0
     A, B = robot.placements[left], robot.placements[right]
@@ -253,9 +269,9 @@ def _image(robot: Described, left: str, right: str, axis: int) -> DescribedInert
 
 def _compared(robot: Described, left: str, right: str, axis: int) -> Iterator[AuditFinding]:
     """Yield how centre or inertia of ``right`` differ from the image of ``left``."""
-    b = robot.links[right].inertia
-    assert b is not None
-    image = _image(robot, left, right, axis)
+    b, image = robot.links[right].inertia, _image(robot, left, right, axis)
+    if b is None or image is None:
+        return
     if b.mass <= 0.0 or not b.has_moments or not image.has_moments:
         return
     radius = float(np.sqrt(max(np.trace(b.tensor), np.trace(image.tensor)) / 2.0 / b.mass))

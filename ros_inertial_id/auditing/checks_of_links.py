@@ -14,7 +14,8 @@ SMALL = SMALLEST_SPREAD, 1e-4  # doubtful, wrong below: second moment over that 
 OUTSIDE = 0.1, 0.5  # doubtful, wrong above: distance outside of the room over its size
 MILLIMETRES = 10.0  # times the size of the room: as far away is a centre in mm
 NEAR_ENOUGH = 0.02  # [m] outside: shapes are simplified
-DENSE = 9000.0, 23000.0  # [kg/m^3] doubtful, wrong above: copper, osmium, all of the hull
+DENSE = 4000.0, 23000.0  # [kg/m^3] doubtful, wrong above: links of robots have 500 to 2800; osmium
+USUAL_DENSITY = 1500.0  # [kg/m^3] of the hull of a link
 AIRY = 3.0  # [kg/m^3] doubtful below: a tenth of foam
 SMALLEST_VOLUME = 2e-5  # [m^3]: shapes of smaller ones are drawn too coarsely
 LIGHTEST = 0.02  # [kg]: of what is lighter, the inertia matters to nobody
@@ -159,13 +160,18 @@ def density(
     dense = mass / room.hull.volume
     words = f'{mass:.3g} kg in a hull of {1e3 * room.hull.volume:.3g} l, {dense:.3g} kg/m^3'
     if dense > DENSE[0]:
+        usual = USUAL_DENSITY * room.hull.volume
+        better = None
+        if len(robot.fixed_together[link]) == 1:
+            better = room.solid(usual)
         yield found(
             'density',
             link,
             words,
-            'below 8000 kg/m^3',
-            what='denser than steel throughout',
+            f'{usual:.2g} kg, at 500 to 2800 kg/m^3',
+            what='as dense as solid metal',
             severity=beyond(dense, DENSE),
+            better=better,
         )
     elif dense < AIRY:
         yield found('density', link, words, 'above 30 kg/m^3', what='lighter than any foam')

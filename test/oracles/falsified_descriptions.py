@@ -89,7 +89,8 @@ class Falsified:
 
     def without(self, links):
         for link in links:
-            link.remove(link.find('inertial'))
+            for inertial in link.findall('inertial'):
+                link.remove(inertial)
 
     def limit(self, **values):
         for name, value in values.items():
