@@ -80,7 +80,7 @@ def placeholders(robot: Described) -> Iterator[AuditFinding]:
         if link.inertia is not None and link.mass > HEAVY_SHARE * robot.mass:
             weighed.append(name)
             groups.setdefault(_numbers(link.inertia), []).append(name)
-    told = set()
+    explained = set()
     for numbers, names in groups.items():
         if len(names) < FEW or _alike(robot, names):
             continue
@@ -89,7 +89,7 @@ def placeholders(robot: Described) -> Iterator[AuditFinding]:
         severity = {}
         if len(names) >= ALMOST_ALL * len(weighed):
             severity = {'severity': WRONG}
-        told.update(names)
+        explained.update(names)
         yield found(
             'placeholder',
             names[0],
@@ -100,7 +100,7 @@ def placeholders(robot: Described) -> Iterator[AuditFinding]:
         )
     for name in weighed:
         inertia = robot.links[name].inertia
-        if name not in told and inertia is not None and _is_round(inertia):
+        if name not in explained and inertia is not None and _is_round(inertia):
             yield found(
                 'placeholder',
                 name,

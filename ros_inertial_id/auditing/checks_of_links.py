@@ -7,7 +7,7 @@ import numpy as np
 
 from .described import Described, DescribedInertia
 from .finding import AuditFinding, DOUBTFUL, found, NOTE, WRONG
-from .rooms import is_possible, LinkRoom, slip, SMALLEST_SPREAD
+from .rooms import is_possible, LinkRoom, explanation, SMALLEST_SPREAD
 
 LARGE = 1.0, 1.5  # doubtful, wrong above: second moment over that of all mass at two ends
 SMALL = SMALLEST_SPREAD, 1e-4  # doubtful, wrong below: second moment over that of a solid
@@ -59,7 +59,7 @@ def positive(
     moments = inertia.moments
     words = 'principal moments {:.3g}, {:.3g}, {:.3g} kg m^2'.format(*moments)
     if moments[0] < -1e-9 * abs(moments[2]):
-        because, better = slip(room, inertia)
+        because, better = explanation(room, inertia)
         yield found(
             'not positive definite',
             link,
@@ -68,7 +68,7 @@ def positive(
             better=better or room.solid(inertia.mass),
         )
     elif not is_possible(inertia):
-        because, better = slip(room, inertia)
+        because, better = explanation(room, inertia)
         yield found(
             'triangle inequality',
             link,
@@ -94,7 +94,7 @@ def size_of_inertia(
     if solid is not None:
         plausible = f'{solid.moments[2]:.3g} kg m^2 of a solid'
     if excess > LARGE[0]:
-        because, better = slip(room, inertia)
+        because, better = explanation(room, inertia)
         yield found(
             'inertia too large',
             link,

@@ -12,6 +12,7 @@ from itertools import chain
 import numpy as np
 
 from .hulls import Hull
+from ..errors import RobotModelError
 
 TURNING, SLIDING = ('revolute', 'continuous'), ('prismatic',)
 NO_MOMENT = 1e-15  # [kg m^2]: less is zero, rounded
@@ -130,12 +131,24 @@ def with_frames(
     links: Mapping[str, DescribedLink],
     joints: Iterable[DescribedJoint],
 ) -> 'Described':
-    """Return Described of ``links`` and ``joints``, with links for frames between these."""
-    joints, links = tuple(joints), dict(links)
+    """
+    Return Described of ``links`` and ``joints``, with links for frames between these.
+
+    Of joints that carry one link, which close loops, the first counts.
+    RobotModelError where the others go round in a circle.
+    """
+    links, carriers = dict(links), dict[str, DescribedJoint]()
     for joint in joints:
+        carriers.setdefault(joint.child, joint)
         for end in (joint.parent, joint.child):
             links.setdefault(end, DescribedLink(end))
-    return Described(name, kind, links, joints)
+    robot = Described(name, kind, links, tuple(carriers.values()))
+    unreached = links.keys() - set(robot.in_order())
+    if unreached:
+        raise RobotModelError(
+            'joints go round in a circle', found=' '.join(sorted(unreached)), expected='a tree'
+        )
+    return robot
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ class Hull:
         return float(np.max(self.normals @ point + self.offsets))
 
     def solid(self, mass: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return centre (3,) [m] and inertia (3, 3) about it [kg m^2] of a solid hull."""
+        """Return centre (3,) [m] and inertia (3, 3) about it [kg m^2] of a solid hull; mass : [kg]."""
         return self.centre, mass * (np.trace(self.spread) * np.eye(3) - self.spread)
 
     def largest_spread(self, centre: np.ndarray, axes: np.ndarray, margin: float) -> np.ndarray:
@@ -138,7 +138,11 @@ class Ball:
         return float(np.linalg.norm(point - self.centre)) - self.radius
 
     def largest_spread(self, centre: np.ndarray, axes: np.ndarray, margin: float) -> np.ndarray:
-        """Return the largest mean squares (k,) of a mass within the ball, see Hull [m^2]."""
+        """
+        Return the largest mean squares (k,) of a mass within the ball, see Hull [m^2].
+
+        centre : (3,) of the mass [m]; axes : (3, k) unit vectors; margin : more radius [m]
+        """
         along = (centre - self.centre) @ axes
         reach = self.radius + margin
         return np.maximum(reach - along, 0.0) * np.maximum(reach + along, 0.0)
@@ -161,7 +165,7 @@ def shape_points(kind: str, sizes: Sequence[float] | np.ndarray) -> np.ndarray:
     """
     Return points (P, 3) whose hull is a shape about the origin [m].
 
-    kind : box (edges), sphere (radius), cylinder, capsule (radius, length along z)
+    kind : box, sphere, cylinder, capsule; sizes : edges, or radius and length along z [m]
     """
     if kind == 'box':
         return 0.5 * np.array(list(product((-1.0, 1.0), repeat=3))) * np.array(sizes)

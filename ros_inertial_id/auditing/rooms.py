@@ -132,7 +132,7 @@ ELEMENTS = ('ixx', 'iyy', 'izz')
 CLOSE = 3.0  # times the solid hull, or as small a part of it: an explanation fits
 
 
-def slip(room: LinkRoom, inertia: DescribedInertia) -> tuple[str, DescribedInertia | None]:
+def explanation(room: LinkRoom, inertia: DescribedInertia) -> tuple[str, DescribedInertia | None]:
     """
     Return what explains an ``inertia`` that cannot be, in words, and it without that.
 

@@ -60,7 +60,7 @@ class RangeTorques:
         return np.abs(self._torques(parameters)).max(axis=0)
 
     def holding(self, parameters: np.ndarray) -> np.ndarray:
-        """Return the largest torque of each joint (n,) at rest."""
+        """Return the largest torque of each joint (n,) at rest; ``parameters`` : (n, 10)."""
         return np.abs(self._torques(parameters)[:POSTURES]).max(axis=0)
 
     def of_change(self, body: int, change: np.ndarray) -> np.ndarray:

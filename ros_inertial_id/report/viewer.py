@@ -85,7 +85,11 @@ def inertia_view(drawings: Drawings, model: IdentifiedModel) -> dict[str, Any] |
 def ellipsoid(
     ten: Sequence[float] | np.ndarray, R: np.ndarray, p: np.ndarray
 ) -> tuple[list[float], list[list[float]]]:
-    """Return centre (3,) and half axes (3, 3; columns) in the base frame [m] of ten parameters."""
+    """
+    Return centre (3,) and half axes (3, 3; columns) in the base frame [m] of ten parameters.
+
+    ten : in a frame with rotation R (3, 3) and origin p (3,) in the base frame [m]
+    """
     mass, centre, inertia = about_center(ten)
     moments, axes = np.linalg.eigh(inertia)
     squares = 2.5 / mass * (moments.sum() - 2.0 * moments)
