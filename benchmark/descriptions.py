@@ -2,7 +2,7 @@
 Audit of many descriptions: findings and seconds of each, and what of falsified ones is found.
 
     python3 benchmark/descriptions.py FOLDER ...            # every .urdf and .sdf below
-    python3 benchmark/descriptions.py --falsify FILE ...    # each falsified in all ways of the tests
+    python3 benchmark/descriptions.py --falsify FILE ...    # falsified in all ways of the tests
 
 Seconds are CPU time of the process, meshes read.  Nothing in the folders is run.
 """
@@ -16,7 +16,7 @@ import time
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / 'test' / 'oracles')]
 
-from falsified_descriptions import Falsified, FALSIFIED  # noqa: E402
+from falsified_descriptions import FALSIFIED, Falsified  # noqa: E402
 
 from ros_inertial_id import audit  # noqa: E402
 from ros_inertial_id.api.audit import AuditResult  # noqa: E402

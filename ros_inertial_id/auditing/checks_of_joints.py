@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from .described import Described, DescribedJoint, TURNING
-from .finding import AuditFinding, found
+from .finding import AuditFinding, DOUBTFUL, found, NOTE
 
 LARGEST_RANGE = 13.0  # [rad]: two turns; beyond, whole numbers are degrees
 ENDLESS = 1e6  # [rad, m]: limits beyond are none
@@ -27,7 +27,7 @@ def driven(robot: Described) -> list[DescribedJoint]:
 def limits(robot: Described) -> Iterator[AuditFinding]:
     """Yield limits that are missing, empty or in degrees."""
     for joint in driven(robot):
-        if joint.kind == 'continuous' or robot.kind == 'MJCF':
+        if joint.kind == 'continuous' or robot.kind != 'URDF':
             continue
         if np.isnan(joint.lower):
             yield found('limits missing', joint.name, f'{joint.kind} without lower and upper')
@@ -54,9 +54,14 @@ def _in_degrees(joint: DescribedJoint) -> bool:
 
 def drives(robot: Described) -> Iterator[AuditFinding]:
     """Yield limits of effort or velocity that are zero."""
-    zero = [j.name for j in driven(robot) if j.effort == 0.0 or j.velocity == 0.0]
-    if zero and robot.kind == 'URDF':
-        yield found('effort or velocity zero', '', named(zero))
+    joints = driven(robot)
+    zero = [j.name for j in joints if j.effort == 0.0 or j.velocity == 0.0]
+    if not zero or robot.kind != 'URDF':
+        return
+    severity = NOTE  # of a gripper or a head
+    if 2 * len(zero) > len(joints):
+        severity = DOUBTFUL
+    yield found('effort or velocity zero', '', named(zero), severity=severity)
 
 
 def friction(robot: Described) -> Iterator[AuditFinding]:

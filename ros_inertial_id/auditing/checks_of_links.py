@@ -7,7 +7,7 @@ import numpy as np
 
 from .described import Described, DescribedInertia
 from .finding import AuditFinding, DOUBTFUL, found, NOTE, WRONG
-from .rooms import is_possible, LinkRoom, explanation, SMALLEST_SPREAD
+from .rooms import explanation, is_possible, LinkRoom, SMALLEST_SPREAD
 
 LARGE = 1.0, 1.5  # doubtful, wrong above: second moment over that of all mass at two ends
 SMALL = SMALLEST_SPREAD, 1e-4  # doubtful, wrong below: second moment over that of a solid

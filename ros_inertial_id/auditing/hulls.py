@@ -104,7 +104,7 @@ class Hull:
         return float(np.max(self.normals @ point + self.offsets))
 
     def solid(self, mass: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return centre (3,) [m] and inertia (3, 3) about it [kg m^2] of a solid hull; mass : [kg]."""
+        """Return centre (3,) [m], inertia (3, 3) about it [kg m^2] of a solid; mass : [kg]."""
         return self.centre, mass * (np.trace(self.spread) * np.eye(3) - self.spread)
 
     def largest_spread(self, centre: np.ndarray, axes: np.ndarray, margin: float) -> np.ndarray:
@@ -153,12 +153,12 @@ def _moments(corners: np.ndarray, faces: np.ndarray) -> tuple[float, np.ndarray,
     inside = corners.mean(axis=0)
     a, b, c = (corners[faces[:, k]] - inside for k in range(3))
     volumes = np.abs(np.einsum('fi,fi->f', a, np.cross(b, c))) / 6.0
-    volume = float(volumes.sum())
+    volume = volumes.sum()
     s = a + b + c
     centre = volumes @ s / (4.0 * volume)
     # Of a tetrahedron with one corner at 0 (a, b, c the others): V / 20 (sum x x' + s s').
     squares = sum(np.einsum('f,fi,fj->ij', volumes, x, x) for x in (a, b, c, s)) / (20.0 * volume)
-    return volume, inside + centre, squares - np.outer(centre, centre)
+    return float(volume), inside + centre, squares - np.outer(centre, centre)
 
 
 def shape_points(kind: str, sizes: Sequence[float] | np.ndarray) -> np.ndarray:
@@ -184,5 +184,5 @@ def shape_points(kind: str, sizes: Sequence[float] | np.ndarray) -> np.ndarray:
     )
     if kind == 'sphere':
         return ball
-    half = np.array([0.0, 0.0, 0.5 * sizes[1]])
-    return np.concatenate([ball - half, ball + half])
+    shift = np.array([0.0, 0.0, 0.5 * sizes[1]])
+    return np.concatenate([ball - shift, ball + shift])
