@@ -127,7 +127,11 @@ FALSIFIED = {
     'no masses': (lambda f: f.without(f.robot.iter('link')), 'no masses', ''),
     'degrees': (lambda f: f.limit(lower=-90, upper=90), 'limits in degrees', '1.571'),
     'empty range': (lambda f: f.limit(lower=0, upper=0), 'limits empty', ''),
-    'no effort': (lambda f: f.scale_all('joint/limit', 'effort', 0.0), 'effort or velocity zero', ''),
+    'no effort': (
+        lambda f: f.scale_all('joint/limit', 'effort', 0.0),
+        'effort or velocity zero',
+        '',
+    ),
     'mimic': (lambda f: f.mimic(), 'mimic', 'nobody'),
     'other side': (
         lambda f: f.link.find('inertial/mass').set('value', '2.9'),
