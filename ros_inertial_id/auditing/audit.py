@@ -24,7 +24,7 @@ from ..errors import ConfigError
 
 TURN, STROKE, SPEED = np.pi, 0.5, 10.0  # range and speed of joints without limits [rad, m, 1/s]
 NEGLIGIBLE = 0.02  # of a joint's largest torque: less is no more than a note
-HELD = 1.5  # times the limit of an effort: postures are random, masses of makers rounded
+BEYOND_EFFORT = 1.5  # times the limit of an effort: postures are random, masses of makers rounded
 TOTAL = 0.1, 0.3  # doubtful, wrong above: of the mass that is given
 CHECKS: tuple[Callable[[Described], Iterable[AuditFinding]], ...] = (
     link_findings,
@@ -201,7 +201,7 @@ def _holding(tree: _Tree) -> Iterator[AuditFinding]:
     for joint, torque in zip(tree.joints, holding):
         if joint.mimics or not 0.0 < joint.effort < np.inf:
             continue
-        if torque > HELD * joint.effort:
+        if torque > BEYOND_EFFORT * joint.effort:
             yield replace(
                 found(
                     'effort limit',

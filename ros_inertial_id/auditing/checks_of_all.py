@@ -8,7 +8,7 @@ import numpy as np
 
 from .checks_of_joints import named
 from .described import Described, DescribedInertia
-from .finding import AuditFinding, found, WRONG
+from .finding import AuditFinding, DOUBTFUL, found, WRONG
 from .hulls import Hull
 from .rooms import LinkRoom
 
@@ -16,7 +16,7 @@ GRAMS_DENSITY = 50000.0  # [kg/m^3] median of all bodies, above which masses are
 STEEL_DENSITY = 4000.0  # [kg/m^3] of all hulls: robots have less than 2000
 FEW = 3  # links with the same numbers are placeholders
 ALMOST_ALL = 0.8  # of all links with mass: the whole is a placeholder
-SAME_SHAPE = 0.1  # of the size of a hull: links are alike
+ALIKE_SIZES = 0.1  # of the size of a hull: links are alike
 HEAVY_SHARE = 0.02  # of the mass of the robot: placeholders of lighter links matter to nobody
 PAIR_SHARE = 0.005  # of it: lighter mirror images
 SIDES: tuple[tuple[str, str], ...] = (
@@ -30,6 +30,7 @@ SIDES: tuple[tuple[str, str], ...] = (
     ('hl', 'hr'),
     ('bl', 'br'),
 )
+PRODUCTS = {'ixy': (0, 1), 'ixz': (0, 2), 'iyz': (1, 2)}
 MIRRORED = 0.01  # of the robot's length: places are mirror images
 OTHER_MASS, OTHER_CENTRE, OTHER_INERTIA = 0.1, 0.15, 0.25  # relative differences
 SAME = 0.02  # relative: numbers were copied
@@ -75,32 +76,20 @@ def no_masses(robot: Described) -> Iterator[AuditFinding]:
 def placeholders(robot: Described) -> Iterator[AuditFinding]:
     """Yield links whose numbers nobody measured: equal ones of unlike links, round ones."""
     groups: dict[tuple[float, ...], list[str]] = {}
-    weighed = []
+    weighed = {}
     for name, link in robot.links.items():
         if link.inertia is not None and link.mass > HEAVY_SHARE * robot.mass:
-            weighed.append(name)
+            weighed[name] = link.inertia
             groups.setdefault(_numbers(link.inertia), []).append(name)
-    explained = set()
+    equal = set()
     for numbers, names in groups.items():
-        if len(names) < FEW or _alike(robot, names):
+        # Several of one module, from its CAD, have numbers of many digits.
+        if len(names) < FEW or _alike(robot, names) or not all(map(_is_short, numbers)):
             continue
-        if not all(map(_is_short, numbers)):
-            continue  # several of one module, from its CAD
-        severity = {}
-        if len(names) >= ALMOST_ALL * len(weighed):
-            severity = {'severity': WRONG}
-        explained.update(names)
-        yield found(
-            'placeholder',
-            names[0],
-            f'{numbers[0]:.3g} kg, moments {_words(numbers[1:4])} kg m^2',
-            what=f'{len(names)} unlike links have equal numbers: {named(names)}',
-            better=_solid(robot, names[0]),
-            **severity,
-        )
-    for name in weighed:
-        inertia = robot.links[name].inertia
-        if name not in explained and inertia is not None and _is_round(inertia):
+        equal.update(names)
+        yield _equal_numbers(robot, names, len(names) >= ALMOST_ALL * len(weighed))
+    for name, inertia in weighed.items():
+        if name not in equal and _is_round(inertia):
             yield found(
                 'placeholder',
                 name,
@@ -108,6 +97,25 @@ def placeholders(robot: Described) -> Iterator[AuditFinding]:
                 what='round numbers that nobody measured',
                 better=_solid(robot, name),
             )
+
+
+def _equal_numbers(robot: Described, names: list[str], everywhere: bool) -> AuditFinding:
+    """Return the finding of links that have equal numbers, almost all of the robot or not."""
+    severity = DOUBTFUL
+    if everywhere:
+        severity = WRONG
+    link = robot.links[names[0]]
+    moments: tuple[float, ...] = ()
+    if link.inertia is not None:
+        moments = tuple(link.inertia.moments)
+    return found(
+        'placeholder',
+        names[0],
+        f'{link.mass:.3g} kg, moments {_words(moments)} kg m^2',
+        what=f'{len(names)} unlike links have equal numbers: {named(names)}',
+        better=_solid(robot, names[0]),
+        severity=severity,
+    )
 
 
 def _numbers(inertia: DescribedInertia) -> tuple[float, ...]:
@@ -141,7 +149,7 @@ def _alike(robot: Described, names: list[str]) -> bool:
             sizes.append(hull.size)
     if len(sizes) < len(names):
         return False
-    return bool(np.ptp(sizes) <= SAME_SHAPE * max(sizes))
+    return bool(np.ptp(sizes) <= ALIKE_SIZES * max(sizes))
 
 
 def _base_name(name: str) -> str:
@@ -270,12 +278,11 @@ def _image(robot: Described, left: str, right: str, axis: int) -> DescribedInert
 def _compared(robot: Described, left: str, right: str, axis: int) -> Iterator[AuditFinding]:
     """Yield how centre or inertia of ``right`` differ from the image of ``left``."""
     b, image = robot.links[right].inertia, _image(robot, left, right, axis)
-    if b is None or image is None:
+    if b is None or image is None or not b.has_moments or not image.has_moments:
         return
-    if b.mass <= 0.0 or not b.has_moments or not image.has_moments:
-        return
-    radius = float(np.sqrt(max(np.trace(b.tensor), np.trace(image.tensor)) / 2.0 / b.mass))
+    scale = max(np.trace(b.tensor), np.trace(image.tensor))
     shift = float(np.linalg.norm(b.centre - image.centre))
+    radius = float(np.sqrt(scale / 2.0 / max(b.mass, 1e-9)))
     if shift > OTHER_CENTRE * radius + MIRRORED * robot.length:
         yield found(
             'mirrored links differ',
@@ -287,21 +294,17 @@ def _compared(robot: Described, left: str, right: str, axis: int) -> Iterator[Au
             better=image,
         )
         return
-    scale = max(np.trace(b.tensor), np.trace(image.tensor))
-    off = np.abs(b.tensor - image.tensor).max() / scale
-    flipped = [(k, m) for k, m in ((0, 1), (0, 2), (1, 2)) if _is_negated(b, image, k, m, scale)]
-    if flipped and np.abs(np.diag(b.tensor - image.tensor)).max() < SAME * scale:
-        names = ', '.join(f'i{"xyz"[k]}{"xyz"[m]}' for k, m in flipped)
-        values = ', '.join(f'{b.tensor[k, m]:.3g}' for k, m in flipped)
+    products = _negated_products(b, image, scale)
+    if products:
         yield found(
             'products with wrong sign',
             right,
-            f'{names} {values} kg m^2',
+            ', '.join(f'{name} {value:.3g}' for name, value in products.items()) + ' kg m^2',
             other=left,
-            products=names,
+            products=', '.join(products),
             better=image,
         )
-    elif off > OTHER_INERTIA:
+    elif np.abs(b.tensor - image.tensor).max() > OTHER_INERTIA * scale:
         yield found(
             'mirrored links differ',
             right,
@@ -311,6 +314,19 @@ def _compared(robot: Described, left: str, right: str, axis: int) -> Iterator[Au
             other=left,
             better=image,
         )
+
+
+def _negated_products(
+    inertia: DescribedInertia, image: DescribedInertia, scale: float
+) -> dict[str, float]:
+    """Return {name: value} of products that are those of the image, negated; {} if more is."""
+    if np.abs(np.diag(inertia.tensor - image.tensor)).max() > SAME * scale:
+        return {}
+    products = {}
+    for name, (k, m) in PRODUCTS.items():
+        if _is_negated(inertia, image, k, m, scale):
+            products[name] = float(inertia.tensor[k, m])
+    return products
 
 
 def _is_negated(

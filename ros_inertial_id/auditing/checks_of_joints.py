@@ -9,14 +9,14 @@ from .finding import AuditFinding, DOUBTFUL, found, NOTE
 
 LARGEST_RANGE = 13.0  # [rad]: two turns; beyond, whole numbers are degrees
 ENDLESS = 1e6  # [rad, m]: limits beyond are none
-PARTS = 12  # joints that are named in words
+NAMED_JOINTS = 12  # joints that are named in words
 
 
 def named(names: list[str]) -> str:
     """Return ``names`` in words, not too many."""
-    if len(names) <= PARTS:
+    if len(names) <= NAMED_JOINTS:
         return ', '.join(names)
-    return f'{", ".join(names[:PARTS])} and {len(names) - PARTS} more'
+    return f'{", ".join(names[:NAMED_JOINTS])} and {len(names) - NAMED_JOINTS} more'
 
 
 def driven(robot: Described) -> list[DescribedJoint]:
@@ -92,18 +92,29 @@ def massless(robot: Described) -> Iterator[AuditFinding]:
         return
     for body, links in robot.fixed_together.items():
         carrier = robot.carrier.get(body)
-        if carrier is None or not carrier.moves:
+        if carrier is None or not carrier.moves or _has_inertia(robot, links):
             continue
-        inertias = [robot.links[name].inertia for name in links]
-        if any(i is not None and i.mass > 0.0 and i.has_moments for i in inertias):
-            continue
-        goes_on = any(joint.moves for name in links for joint in robot.joints_on[name])
-        drawn = any(len(robot.links[name].points) for name in links)
-        mass = sum(robot.links[name].mass for name in links)
         kind = 'massless'
-        if goes_on and not drawn:
+        if _is_between_joints(robot, links):
             kind = 'massless between joints'
+        mass = sum(robot.links[name].mass for name in links)
         yield found(kind, body, f'{mass:.3g} kg and no inertia, moved by {carrier.name}')
+
+
+def _has_inertia(robot: Described, links: list[str]) -> bool:
+    """Return whether one of ``links`` has a mass with moments."""
+    for name in links:
+        inertia = robot.links[name].inertia
+        if inertia is not None and inertia.mass > 0.0 and inertia.has_moments:
+            return True
+    return False
+
+
+def _is_between_joints(robot: Described, links: list[str]) -> bool:
+    """Return whether ``links`` have no shape and carry a joint: a joint of several axes."""
+    if any(len(robot.links[name].points) for name in links):
+        return False
+    return any(joint.moves for name in links for joint in robot.joints_on[name])
 
 
 def roots(robot: Described) -> Iterator[AuditFinding]:

@@ -12,7 +12,7 @@ from .rooms import explanation, is_possible, LinkRoom, SMALLEST_SPREAD
 LARGE = 1.0, 1.5  # doubtful, wrong above: second moment over that of all mass at two ends
 SMALL = SMALLEST_SPREAD, 1e-4  # doubtful, wrong below: second moment over that of a solid
 OUTSIDE = 0.1, 0.5  # doubtful, wrong above: distance outside of the room over its size
-MILLIMETRES = 10.0  # times the size of the room: as far away is a centre in mm
+CENTRE_IN_MILLIMETRES = 10.0  # times the size of the room: as far away is a centre in mm
 NEAR_ENOUGH = 0.02  # [m] outside: shapes are simplified
 DENSE = 4000.0, 23000.0  # [kg/m^3] doubtful, wrong above: links of robots have 500 to 2800; osmium
 USUAL_DENSITY = 1500.0  # [kg/m^3] of the hull of a link
@@ -140,7 +140,7 @@ def place_of_centre(
 
 def _moved(inertia: DescribedInertia, size: float) -> Iterator[tuple[str, DescribedInertia]]:
     """Yield in words how the centre of an ``inertia`` came to be outside, and it without that."""
-    if np.linalg.norm(inertia.centre) > MILLIMETRES * size:
+    if np.linalg.norm(inertia.centre) > CENTRE_IN_MILLIMETRES * size:
         yield 'it fits in mm', replace(inertia, centre=1e-3 * inertia.centre)
     for k, axis in enumerate('xyz'):
         centre = inertia.centre.copy()

@@ -8,16 +8,16 @@ from itertools import product
 import numpy as np
 
 MOST_POINTS = 1000  # of a mesh: of more, those that are outermost in some direction
-DIRECTIONS = 300  # 8 degrees apart, which takes 0.3 % off a sphere
-THINNEST = 1e-9  # [m^3]: a hull with less volume is a plate or a line, which bounds nothing
+HULL_DIRECTIONS = 300  # 8 degrees apart, which takes 0.3 % off a sphere
+LEAST_VOLUME = 1e-9  # [m^3]: a hull with less volume is a plate or a line, which bounds nothing
 _SIGNS = np.array(list(product((-1.0, 0.0, 1.0), repeat=3)))
 DRAWN_DIRECTIONS = _SIGNS[_SIGNS.any(axis=1)]  # in which a hull is drawn
 
 
 def _many_directions() -> np.ndarray:
-    """Return unit vectors (DIRECTIONS, 3) in all directions, evenly (a spiral of Fibonacci)."""
-    k = np.arange(DIRECTIONS) + 0.5
-    z = 1.0 - 2.0 * k / DIRECTIONS
+    """Return unit vectors (HULL_DIRECTIONS, 3), evenly (a spiral of Fibonacci)."""
+    k = np.arange(HULL_DIRECTIONS) + 0.5
+    z = 1.0 - 2.0 * k / HULL_DIRECTIONS
     angle = np.pi * (1.0 + 5.0**0.5) * k
     ring = np.sqrt(1.0 - z * z)
     return np.stack([ring * np.cos(angle), ring * np.sin(angle), z], axis=1)
@@ -55,7 +55,7 @@ class Hull:
     def of(cls, points: np.ndarray) -> 'Hull | None':
         """Return the hull of ``points`` (P, 3) [m], None where they have no volume."""
         points = outermost(np.asarray(points, dtype=float))
-        if len(points) < 4 or np.ptp(points, axis=0).prod() < THINNEST:
+        if len(points) < 4 or np.ptp(points, axis=0).prod() < LEAST_VOLUME:
             return None
         from scipy.spatial import ConvexHull, QhullError
 
@@ -63,7 +63,7 @@ class Hull:
             found = ConvexHull(points)
         except (QhullError, ValueError):
             return None
-        if found.volume < THINNEST:
+        if found.volume < LEAST_VOLUME:
             return None
         number = {corner: k for k, corner in enumerate(found.vertices)}
         faces = np.vectorize(number.__getitem__)(found.simplices)

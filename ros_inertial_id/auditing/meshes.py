@@ -17,7 +17,7 @@ from ..given_files import instead_of_a_file
 
 LARGEST_STL = 1 << 26  # bytes
 LARGEST_SCENE = 1 << 23  # bytes of formats that a scene is built of: 2 s
-HEAD = 84  # bytes of a binary STL before its triangles
+STL_HEAD = 84  # bytes of a binary STL before its triangles
 TRIANGLE = np.dtype([('normal', '<f4', 3), ('corners', '<f4', (3, 3)), ('attribute', '<u2')])
 PACKAGE_PATHS = ('ROS_PACKAGE_PATH', 'AMENT_PREFIX_PATH', 'COLCON_PREFIX_PATH')
 
@@ -87,9 +87,9 @@ def _stl(path: str) -> np.ndarray | None:
     if size > LARGEST_STL:
         return None
     content = Path(path).read_bytes()
-    count = int.from_bytes(content[HEAD - 4 : HEAD], 'little')
-    if size == HEAD + count * TRIANGLE.itemsize:
-        triangles = np.frombuffer(content, TRIANGLE, count, HEAD)
+    count = int.from_bytes(content[STL_HEAD - 4 : STL_HEAD], 'little')
+    if size == STL_HEAD + count * TRIANGLE.itemsize:
+        triangles = np.frombuffer(content, TRIANGLE, count, STL_HEAD)
         return triangles['corners'].reshape(-1, 3).astype(float)
     corners = re.findall(rb'vertex\s+(\S+)\s+(\S+)\s+(\S+)', content)
     return np.array(corners, dtype=float).reshape(-1, 3)

@@ -8,7 +8,7 @@ import numpy as np
 from .described import Described, DescribedInertia
 from .hulls import Ball, Hull
 
-ROUNDED = 1.02  # of the two smaller moments: what rounding in a text breaks
+ROUNDED_TRIANGLE = 1.02  # of the two smaller moments: what rounding in a text breaks
 MARGIN, LEAST_MARGIN = 0.05, 0.01  # of the size of a hull, [m]: shapes are simplified
 BALL_REACH, END_REACH, LEAST_REACH = 1.5, 0.25, 0.05  # of joints, of the robot's length, [m]
 DENSEST = 60000.0  # [kg/m^3]: shapes of denser links are marks, or in another unit
@@ -89,7 +89,7 @@ class LinkRoom:
 
     def is_like_solid(self, inertia: DescribedInertia) -> bool:
         """Return whether an ``inertia`` is possible, and about as large as that of the hull."""
-        return self.allows(inertia) and 1.0 / CLOSE < self.smallness(inertia) < CLOSE
+        return self.allows(inertia) and 1.0 / LIKE_SOLID < self.smallness(inertia) < LIKE_SOLID
 
     def solid(self, mass: float) -> DescribedInertia | None:
         """Return the inertia of the solid hull with a ``mass`` [kg], None without a hull."""
@@ -98,7 +98,7 @@ class LinkRoom:
         return DescribedInertia(mass, *self.own_hull.solid(mass))
 
 
-def is_possible(inertia: DescribedInertia, rounded: float = ROUNDED) -> bool:
+def is_possible(inertia: DescribedInertia, rounded: float = ROUNDED_TRIANGLE) -> bool:
     """Return whether a body can have an ``inertia``; rounded : times the two smaller moments."""
     smaller, middle, largest = inertia.moments
     return smaller >= 0.0 and largest <= rounded * (smaller + middle)
@@ -129,7 +129,7 @@ UNITS = (
 )
 TEN = (('a tenth', 0.1), ('a hundredth', 0.01), ('ten times', 10.0))
 ELEMENTS = ('ixx', 'iyy', 'izz')
-CLOSE = 3.0  # times the solid hull, or as small a part of it: an explanation fits
+LIKE_SOLID = 3.0  # times the solid hull, or as small a part of it: an explanation fits
 
 
 def explanation(room: LinkRoom, inertia: DescribedInertia) -> tuple[str, DescribedInertia | None]:

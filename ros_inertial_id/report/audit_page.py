@@ -1,7 +1,7 @@
 """The page of an audit: verdict, the robot in 3D with what is wrong in red, findings, links."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from ..auditing.rooms import LinkRoom
 from ..dynamics.inertial_parameters import about_origin
 
 HEADS = ('severity', 'link or joint', 'finding', 'found', 'plausible', 'torque', 'at joint')
+DESCRIBED = 'nominal'  # style of links with which nothing is wrong
 ROBOT = 'robot'  # in the column of links, of what concerns all of it
 WHY = {WRONG: 'no robot has it', DOUBTFUL: 'look at it', NOTE: 'good to know'}
 LINK_HEADS = (
@@ -117,36 +118,22 @@ def head(numbers: AuditedNumbers, _: Drawings) -> Sheet:
 
 def robot_in_space(numbers: AuditedNumbers, drawings: Drawings) -> Iterator[Section]:
     """Yield the robot with the hulls of its links and their ellipsoids of inertia."""
-    audit = numbers.audit
-    robot = audit.robot
+    robot = numbers.audit.robot
     names = list(robot.in_order())
     number = {name: k for k, name in enumerate(names)}
     points = np.array([robot.placements[name][:3, 3] for name in names])
-    links = [(number[j.parent], number[j.child], 's-raw') for j in robot.joints]
-    wrong = {f.part for f in audit.findings if f.severity == WRONG}
-    doubtful = {f.part for f in audit.findings if f.severity == DOUBTFUL}
-    hulls, ellipsoids = [], []
-    for name in names:
-        kind = 'nominal'
-        if name in doubtful:
-            kind = 'doubtful'
-        if name in wrong:
-            kind = 'wrong'
-        T = robot.placements[name]
-        hull = robot.hulls.get(name)
-        if hull is not None:
-            hulls.append((f'hull {kind}', drawn_edges(hull.placed(T))))
-        inertia = robot.links[name].inertia
-        if inertia is not None and inertia.mass > 0.0:
-            ten = about_origin(inertia.mass, inertia.centre, inertia.tensor)
-            ellipsoids.append((kind, *ellipsoid(ten, T[:3, :3], T[:3, 3])))
+    styles = _styles(numbers.audit)
+    hulls = []
+    for name, hull in robot.hulls.items():
+        edges = drawn_edges(hull.placed(robot.placements[name]))
+        hulls.append((f'hull {styles.get(name, DESCRIBED)}', edges))
     view = {
         'points': drawings.array(points.ravel()),
         'count': len(names),
-        'links': links,
+        'links': [(number[j.parent], number[j.child], 's-raw') for j in robot.joints],
         'gravity': [0.0, 0.0, -1.0],
-        'joints': [('as described', 'nominal'), ('doubtful', 'doubtful'), ('wrong', 'wrong')],
-        'ellipsoids': ellipsoids,
+        'joints': [('as described', DESCRIBED), (DOUBTFUL, DOUBTFUL), (WRONG, WRONG)],
+        'ellipsoids': list(_ellipsoids(numbers.audit, styles)),
         'hulls': hulls,
     }
     yield Section(
@@ -155,6 +142,24 @@ def robot_in_space(numbers: AuditedNumbers, drawings: Drawings) -> Iterator[Sect
         note='Thin: hulls of the shapes. Ellipsoids: solid bodies of uniform density with mass, '
         'centre and inertia of each link as described; one that leaves its hull cannot be.',
     )
+
+
+def _styles(audit: Audit) -> dict[str, str]:
+    """Return {link: style in which it is drawn} of those that something is wrong with."""
+    styles = {}
+    for severity in (DOUBTFUL, WRONG):
+        styles.update({finding.part: severity for finding in audit.of_severity(severity)})
+    return styles
+
+
+def _ellipsoids(audit: Audit, styles: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
+    """Yield (style, centre, half axes) of the links with a mass."""
+    for name, link in audit.robot.links.items():
+        if link.inertia is None or link.inertia.mass <= 0.0:
+            continue
+        inertia, T = link.inertia, audit.robot.placements[name]
+        ten = about_origin(inertia.mass, inertia.centre, inertia.tensor)
+        yield styles.get(name, DESCRIBED), *ellipsoid(ten, T[:3, :3], T[:3, 3])
 
 
 def drawn_edges(hull: Hull) -> list[list[list[float]]]:

@@ -12,7 +12,9 @@ import pytest
 import ros_inertial_id as rid
 from ros_inertial_id.auditing.finding import DOUBTFUL, WRONG
 from ros_inertial_id.auditing.hulls import Hull
+from ros_inertial_id.checks.model_checks import _described
 from ros_inertial_id.cli.main import main
+from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError, RobotModelError
 
 PACKAGED = sorted((Path(__file__).parents[2] / 'urdf').glob('*.urdf'))
@@ -53,6 +55,16 @@ def test_an_inertia_about_the_frame_and_a_copied_product_are_explained():
         text = copied.text()
     (found,) = [f for f in rid.audit(text) if f.name == 'products with wrong sign']
     assert found.found.startswith('iyz') and found.do == 'negate iyz'
+
+
+@pytest.mark.parametrize('how', ['all of them 1', 'other side'])
+def test_check_and_identify_note_what_else_explains_the_torques(how):
+    falsified = Falsified(walker(), 'right_thigh')
+    FALSIFIED[how][0](falsified)
+    kinds = {f.name: f.severity for f in _described(load_robot_model(falsified.text()))}
+    expected = {'all of them 1': 'placeholders described', 'other side': 'sides described unlike'}
+    assert kinds[expected[how]] == 'note'
+    assert not _described(load_robot_model(walker()))
 
 
 def test_the_mass_on_scales_is_compared():
