@@ -1,4 +1,4 @@
-"""Checks of single links: can a body have this mass, centre and inertia where the link is?"""
+"""Checks of single links: whether a body where it is can have its mass, centre and inertia."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -22,6 +22,8 @@ MOVING = (*TURNING, *SLIDING)
 @dataclass(frozen=True)
 class DescribedInertia:
     """
+    The inertia of a link as it is described.
+
     mass [kg]; centre : (3,) in the frame of the link [m]; tensor : (3, 3) about it, in the axes of
     the link [kg m^2]; given : whether the description has the moments
     """
@@ -33,7 +35,7 @@ class DescribedInertia:
 
     @cached_property
     def moments(self) -> np.ndarray:
-        """Return the principal moments (3,) in rising order [kg m^2]."""
+        """Return principal ones, (3,), in rising order [kg m^2]."""
         return np.linalg.eigvalsh(self.tensor)
 
     @property
@@ -55,6 +57,8 @@ class DescribedInertia:
 @dataclass(frozen=True)
 class DescribedLink:
     """
+    A link as it is described.
+
     name; inertia : None where the description has none; points : (P, 3) of its shapes, in its
     frame [m]; without_mesh : names of meshes that were not read
     """
@@ -75,6 +79,8 @@ class DescribedLink:
 @dataclass(frozen=True)
 class DescribedJoint:
     """
+    A joint as it is described.
+
     name, kind (fixed, revolute, ...), parent, child : names
     placement : (4, 4) of the child in the parent at position 0 [m]; axis : (3,) in the child
     lower, upper [rad, m], effort [N m, N], velocity [rad/s, m/s], damping, friction, armature :
@@ -154,6 +160,8 @@ def with_frames(
 @dataclass(frozen=True)
 class Described:
     """
+    A robot as it is described.
+
     name; kind : URDF, MJCF or SDF; links : {name: DescribedLink}; joints : DescribedJoints of a
     tree, or of several
     """

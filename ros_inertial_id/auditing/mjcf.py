@@ -140,7 +140,7 @@ def _effort(model: Any, joint: int) -> float:
 
 
 def rotation(quaternion: np.ndarray) -> np.ndarray:
-    """Return the rotation (3, 3) of a ``quaternion`` (w, x, y, z)."""
+    """Return the matrix, (3, 3), of a ``quaternion`` (w, x, y, z)."""
     w, x, y, z = quaternion / np.linalg.norm(quaternion)
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     return np.eye(3) + 2.0 * w * cross + 2.0 * cross @ cross
