@@ -14,6 +14,7 @@ import importlib
 from typing import Any, TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .api.audit import audit, AuditResult
     from .api.identify import check, identify, Result
     from .api.many import drift, identify_many, ManyResult
     from .api.model import load_model, Model
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __version__ = '0.2.0'
 
 _ROOMS = {
+    'api.audit': ('audit', 'AuditResult'),
     'api.identify': ('check', 'identify', 'Result'),
     'api.many': ('drift', 'identify_many', 'ManyResult'),
     'api.model': ('load_model', 'Model'),
@@ -51,6 +53,8 @@ _ROOMS = {
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = [
+    'audit',
+    'AuditResult',
     'check',
     'compare',
     'ConfigError',

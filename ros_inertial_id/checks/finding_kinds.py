@@ -571,6 +571,22 @@ MODEL_KINDS: dict[str, FindingKind] = {
         'links',
         NOTE,
     ),
+    'placeholders described': FindingKind(
+        'the description has numbers that nobody measured: {links}',
+        'efforts that look like currents or like another unit may be torques: weigh the links, '
+        'and see inertial-id audit',
+        'masses and moments against each other',
+        'links',
+        NOTE,
+    ),
+    'sides described unlike': FindingKind(
+        'the description gives {links} other bodies than their mirror images',
+        'joints that fit better when exchanged may be in order: compare both sides, and see '
+        'inertial-id audit',
+        'bodies on both sides',
+        'links',
+        NOTE,
+    ),
 }
 
 KINDS = {**SIGNAL_KINDS, **MODEL_KINDS}

@@ -40,6 +40,7 @@ from .thresholds import (
 )
 from .velocity_kind import by_best_velocity, differentiated
 from .verdicts import joint_verdicts, Judged, whole_verdict
+from ..auditing.audit import audited_urdf
 from ..errors import EstimationError, InertialIdError, RecordingError
 from ..identification.choose.nuisances import nuisances, OF_JOINTS
 from ..identification.choose.time_offset import aligned
@@ -51,6 +52,11 @@ from ..measurement.recording import Recording
 
 CAUSE_SAMPLES = 1000  # that show causes, of velocities that are not those identified with
 EXCHANGED = 'joints exchanged'
+# {finding: what an audit of the description calls it}
+DESCRIBED = {
+    'placeholders described': ('placeholder',),
+    'sides described unlike': ('mirrored links differ', 'products with wrong sign'),
+}
 LEGS = ', or legs are in contact with the ground'
 
 Rms = dict[str, dict[str, float]]  # {'torque', ...: {joint: of it}}
@@ -106,7 +112,7 @@ def not_prepared(error: InertialIdError) -> Finding:
 def _checked(test, choice, model, signals):
     """Return the ModelChecks of a recording without contacts."""
     data, columns = aligned(choice.data, test.identified_columns, wide_factor)
-    findings = [*choice.findings, *_resting(test, model), *_impossible(test.data.robot)]
+    findings = [*choice.findings, *_resting(test, model), *_described(test.data.robot)]
     late = []
     if not _velocities_lag(choice.data, signals):
         late = _late(data, test)
@@ -307,12 +313,21 @@ def _resting(test: RecordingUnderTest, model: IdentifiedModel | None) -> list[Fi
     return [found('joints at rest', resting, len(resting), severity=severity, stand=stand)]
 
 
-def _impossible(robot: Any) -> list[Finding]:
-    """Return a Finding of described inertias that no body of the ``robot`` has."""
+def _described(robot: Any) -> list[Finding]:
+    """Return Findings of what the description of a ``robot`` says and no robot has."""
+    findings = []
     doubts = getattr(robot, 'doubts', ())
-    if not doubts:
-        return []
-    return [found('impossible inertia', (), len(doubts), links=', '.join(doubts))]
+    if doubts:
+        findings.append(found('impossible inertia', (), len(doubts), links=', '.join(doubts)))
+    urdf = getattr(robot, 'urdf', '')
+    if not urdf:
+        return findings
+    audit = audited_urdf(urdf)
+    for kind, names in DESCRIBED.items():
+        links = [f.part for f in audit.findings if f.name in names and f.severity != NOTE]
+        if links:
+            findings.append(found(kind, (), len(links), links=', '.join(links)))
+    return findings
 
 
 def _or_legs(finding):

@@ -213,6 +213,24 @@ VERBS = {
             argument('--joints', 'joint names in the order of the columns, with commas'),
         ),
     ),
+    'audit': Verb(
+        RECORD,
+        'say what is wrong with a robot description, without a recording',
+        'robot.urdf --page audit.html',
+        '.verbs_audit:audit_',
+        (
+            argument('urdf', 'robot description: URDF, xacro, MJCF or SDF'),
+            argument('--mass', 'of the robot on scales or in its data sheet [kg]', type=float),
+            argument('--page', 'HTML page to write; default: none', default='', metavar='FILE'),
+            argument(
+                '--fix',
+                'URDF to write, with plausible inertias for those that are wrong; default: none',
+                default='',
+                metavar='FILE',
+            ),
+            argument('--no-meshes', 'read no meshes: the joints say sizes', action='store_true'),
+        ),
+    ),
     'check': Verb(
         RECORD,
         'say what is wrong with recordings, and what they are worth',

@@ -27,8 +27,8 @@ STRICT_STATUS = 3  # exit status of a verdict
 NO_FILES: Mapping[str, str] = MappingProxyType({})
 STYLES = {
     'bold green': r'(?i)(?<=^verdict: )good',  # of a terminal; NO_COLOR is respected
-    'bold yellow': r'(?im)(?<=^verdict: )(usable|not checked)|^doubtful(?=[: ])',
-    'bold red': r'(?im)(?<=^verdict: )do not use|^wrong(?=[: ])',
+    'bold yellow': r'(?im)(?<=^verdict: )(usable|not checked|doubtful)|^doubtful(?=[: ])',
+    'bold red': r'(?im)(?<=^verdict: )(do not use|wrong)|^wrong(?=[: ])',
 }
 
 

@@ -1,6 +1,6 @@
 """Description: what a URDF must be before anybody reads it, by link and joint."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 import math
 import re
@@ -53,6 +53,12 @@ class _Rule(NamedTuple):
     words: str
     kind: NumberKind
 
+    def signed(self) -> '_Rule':
+        """Return the rule that also allows what is below zero."""
+        if self.kind is NOT_NEGATIVE:
+            return self._replace(kind=SIGNED)
+        return self
+
     def check(self, part: ElementTree.Element) -> None:
         """Raise RobotModelError where a link or joint ``part`` breaks the rule."""
         for element in part.iterfind(f'{self.path}[@{self.name}]'):
@@ -98,6 +104,11 @@ RULES = {
     'joint[@type="revolute"]': MOVING_JOINT_RULES,
     'joint[@type="continuous"]': MOVING_JOINT_RULES,
     'joint[@type="prismatic"]': MOVING_JOINT_RULES,
+}
+# Of what is only looked at: masses and moments may be below zero.
+LENIENT_RULES = {
+    **RULES,
+    'link': tuple(rule.signed() for rule in LINK_RULES),
 }
 QUATERNION_RULES = {
     'link': _Rule('inertial/origin', 'quat_xyzw', 'origin of its inertial quat_xyzw', QUATERNION),
@@ -146,21 +157,48 @@ def check_description(urdf: str) -> None:
 
     urdf : with numbers that are finite, with joints that make one tree
     """
+    robot = _root(urdf)
+    _check_rules(robot, RULES)
+    _check_masses(robot)
+    if has_quaternions(robot.get('version')):
+        _check_quaternions(robot)
+    _check_joints(robot)
+
+
+def check_structure(urdf: str) -> ElementTree.Element:
+    """
+    Return the root of a URDF text whose mechanics can be read, also where no robot has them.
+
+    Masses and moments may be below zero or absent.  RobotModelError where numbers are none or not
+    finite, or where joints do not make a tree.
+    """
+    robot = _root(urdf)
+    _check_rules(robot, LENIENT_RULES)
+    if has_quaternions(robot.get('version')):
+        _check_quaternions(robot)
+    _check_joints(robot)
+    return robot
+
+
+def _root(urdf: str) -> ElementTree.Element:
     if '<robot' not in urdf:
         raise RobotModelError(
             'the robot description is not a URDF', expected='<robot ...>', found=repr(urdf[:40])
         )
     try:
-        robot = parsed_xml(urdf)
+        return parsed_xml(urdf)
     except ElementTree.ParseError as error:
         raise RobotModelError('the URDF cannot be read', expected='XML', found=error) from None
-    for selector, rules in RULES.items():
+
+
+def _check_rules(robot: ElementTree.Element, rules: Mapping[str, Sequence[_Rule]]) -> None:
+    for selector, rules_of_part in rules.items():
         for part in robot.iterfind(selector):
-            for rule in rules:
+            for rule in rules_of_part:
                 rule.check(part)
-    _check_masses(robot)
-    if has_quaternions(robot.get('version')):
-        _check_quaternions(robot)
+
+
+def _check_joints(robot: ElementTree.Element) -> None:
     links = [link.get('name', '') for link in robot.findall('link')]
     _check_tree(links, robot.findall('joint'))
 

@@ -132,14 +132,11 @@ def _actuators(model: Any, mujoco: Any) -> dict[str, CompiledActuator]:
 
 def compiled_mjcf(path: str | Path) -> ElementTree.Element | None:
     """Return the root of the MJCF file ``path`` compiled, None where MuJoCo cannot, or is not."""
-    try:
-        import mujoco
-    except ModuleNotFoundError:
+    model = compiled_model(path)
+    if model is None:
         return None
-    try:
-        model = mujoco.MjModel.from_xml_path(str(path))
-    except ValueError:
-        return None
+    import mujoco
+
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / 'robot.xml'
         mujoco.mj_saveLastXML(str(file), model)
@@ -152,6 +149,18 @@ def compiled_mjcf(path: str | Path) -> ElementTree.Element | None:
         bodies.append(_add_body(model, number, bodies[model.body_parentid[number]]))
     root.extend(section for tag in SAME for section in saved.iterfind(tag))
     return root
+
+
+def compiled_model(path: str | Path) -> Any | None:
+    """Return MuJoCo's MjModel of the MJCF file ``path``, None where it cannot, or is not there."""
+    try:
+        import mujoco
+    except ModuleNotFoundError:
+        return None
+    try:
+        return mujoco.MjModel.from_xml_path(str(path))
+    except ValueError:
+        return None
 
 
 def _add_body(model: Any, number: int, parent: ElementTree.Element) -> ElementTree.Element:

@@ -14,7 +14,13 @@ from ..errors import ConfigError, file_errors, path_text
 from ..given_files import given_text
 
 MODEL_FILE = 'model.yaml'  # in the folder of a result
-XACRO = '<xacro:'  # in what is no URDF yet
+# {kind of description: what is in it and in no other}, the first that fits
+KINDS = {
+    'xacro': '<xacro:',
+    'MJCF': r'<mujoco[\s>]',
+    'SDF': r'<sdf[\s>]',
+    'mechanism': r'^mechanism:',
+}
 _DECLARATION = 500  # bytes of an XML that surely hold it
 _DECLARED_ENCODING = re.compile(rb'\s*<\?xml[^>]*?encoding=["\']([\w.:-]+)')
 
@@ -37,6 +43,29 @@ def read_description(path: str | Path) -> str:
     path : of a URDF, a xacro file, an MJCF, the YAML of a mechanism or of a rig
     ConfigError where it cannot be read, is empty, or is xacro and cannot be expanded.
     """
+    kind, text = description_kind(path)
+    if kind == 'xacro':
+        return _expanded(path)
+    if kind == 'MJCF':
+        return mjcf_description(path)
+    if kind == 'SDF':
+        raise ConfigError(
+            f'{path} is an SDF, of which "inertial-id audit" alone reads something',
+            expected='a URDF, an MJCF, or the YAML of a mechanism',
+            do='convert it: "gz sdf -p" and sdformat_mjcf make an MJCF, whose '
+            'equalities close its loops; see doc/describing_mechanisms.md',
+        )
+    if kind == 'mechanism':
+        return mechanism_description(text)
+    return text
+
+
+def description_kind(path: str | Path) -> tuple[str, str]:
+    """
+    Return what kind of description is in a file (xacro, MJCF, SDF, mechanism, URDF), and its text.
+
+    ConfigError where it cannot be read, is empty or no description.
+    """
     text = _text_as_declared(path)
     if not text.strip():
         raise ConfigError(f'the robot description {path} is empty', expected='a URDF')
@@ -47,20 +76,10 @@ def read_description(path: str | Path) -> str:
             found=repr(text[:40]),
         )
     plain = re.sub(r'<!--.*?-->', '', text, flags=re.S)
-    if XACRO in plain:
-        return _expanded(path)
-    if re.search(r'<mujoco[\s>]', plain):
-        return mjcf_description(path)
-    if re.search(r'<sdf[\s>]', plain):
-        raise ConfigError(
-            f'{path} is an SDF, which no library here can read',
-            expected='a URDF, an MJCF, or the YAML of a mechanism',
-            do='convert it: "gz sdf -p" and sdformat_mjcf make an MJCF, whose '
-            'equalities close its loops; see doc/describing_mechanisms.md',
-        )
-    if re.search(r'^mechanism:', plain, re.M):
-        return mechanism_description(text)
-    return text
+    for kind, pattern in KINDS.items():
+        if re.search(pattern, plain, re.M):
+            return kind, text
+    return 'URDF', text
 
 
 def _text_as_declared(path: str | Path) -> str:

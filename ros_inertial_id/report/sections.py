@@ -42,6 +42,10 @@ for_controllers      For controllers                     the load in the words o
 of a Drift
 robots               name of the robot, number of bags   changes and series of each robot
 bags_left_out        Bags left out                       paths and reasons
+of AuditedNumbers
+robot_in_space       The robot at zero positions         hulls and inertias of links
+what_is_wrong        Findings                            findings, the worst first
+every_link           Links                               mass, density, size of each link
 of a Design
 moving_arm           The moving arm                      the motion, its limits and torques
 limits_used          Share of each limit used            use of limits, errors of torque
@@ -55,7 +59,16 @@ friction_over_speed  Friction over speed                 friction curves of all 
 
 from typing import TYPE_CHECKING
 
-from . import checkup_page, comparison_page, design_page, drift_page, identified_page, payload_page
+from . import (
+    audit_page,
+    checkup_page,
+    comparison_page,
+    design_page,
+    drift_page,
+    identified_page,
+    payload_page,
+)
+from .audit_page import AuditedNumbers, every_link, robot_in_space, what_is_wrong
 from .checkup_page import CheckedNumbers, findings, joints, recordings
 from .comparison import Comparison
 from .comparison_page import base_parameters, friction_over_speed, on_one_bag, residuals
@@ -77,6 +90,8 @@ from .payload_page import components, for_controllers, holding, WeighedNumbers
 from .sheet import Card, Cell, Section, Sheet, Table
 
 __all__ = [
+    'AUDIT',
+    'AuditedNumbers',
     'bags_left_out',
     'base_parameters',
     'Card',
@@ -89,6 +104,7 @@ __all__ = [
     'DESIGN',
     'Drawings',
     'DRIFT',
+    'every_link',
     'findings',
     'for_controllers',
     'friction',
@@ -108,12 +124,14 @@ __all__ = [
     'provenance',
     'recordings',
     'residuals',
+    'robot_in_space',
     'robots',
     'Section',
     'Sheet',
     'Table',
     'uncertainty',
     'WeighedNumbers',
+    'what_is_wrong',
 ]
 
 if TYPE_CHECKING:  # scipy behind them takes a third of the time to start
@@ -125,6 +143,7 @@ IDENTIFICATION: Page[IdentifiedNumbers] = Page(
     (prediction, links, friction, decisions, uncertainty, parameters, provenance),
 )
 CHECKUP: Page[CheckedNumbers] = Page(checkup_page.head, (recordings, joints, findings))
+AUDIT: Page[AuditedNumbers] = Page(audit_page.head, (robot_in_space, what_is_wrong, every_link))
 PAYLOAD: Page[WeighedNumbers] = Page(payload_page.head, (holding, components, for_controllers))
 DRIFT: 'Page[Drift]' = Page(drift_page.head, (robots, bags_left_out))
 DESIGN: 'Page[Design]' = Page(design_page.head, (moving_arm, limits_used))

@@ -11,6 +11,7 @@ from .sheet import Sheet
 
 if TYPE_CHECKING:
     from .comparison import Comparison
+    from ..auditing.audit import Audit
     from ..checks.finding import Checkup
     from ..identification.identified_model import IdentifiedModel
     from ..measurement.recording import Recording
@@ -32,6 +33,13 @@ def checkup_sheet(
     from .sections import CheckedNumbers, CHECKUP
 
     return CHECKUP.sheet(CheckedNumbers(checkup, bags, recordings))
+
+
+def audit_sheet(audit: 'Audit', source: str = '') -> Sheet:
+    """Return the page of an ``audit``; ``source`` : path of the description."""
+    from .sections import AUDIT, AuditedNumbers
+
+    return AUDIT.sheet(AuditedNumbers(audit, source))
 
 
 def drift_sheet(drift: 'Drift') -> Sheet:

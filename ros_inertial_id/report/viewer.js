@@ -49,6 +49,7 @@ function drawArm() {
   }
   if (view.sphere) circle('axis limit', origin, scale * view.sphere);
   if (last) stroke('axis', ...Array.from({length: last + 1}, (_, frame) => point(frame, view.count - 1)));
+  for (const [cls, edges] of view.hulls || []) for (const edge of edges) stroke(cls, ...edge);
   for (const one of view.ellipsoids || []) ellipsoid(...one);
   const frame = last && Math.round(time / view.period * last);
   for (const [from, to, cls] of view.links) stroke(`${cls} body`, point(frame, from), point(frame, to));

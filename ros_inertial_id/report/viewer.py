@@ -77,15 +77,19 @@ def inertia_view(drawings: Drawings, model: IdentifiedModel) -> dict[str, Any] |
         ten = slice(columns[link], columns[link] + 10)
         for kind, values in (('nominal', nominal[ten]), ('identified', model.values[ten])):
             if values[0] > 0.0:
-                shape = _ellipsoid(values, tree.R[:, :, i, 0], tree.p[:, i, 0])
+                shape = ellipsoid(values, tree.R[:, :, i, 0], tree.p[:, i, 0])
                 ellipsoids.append((kind, *shape))
     return arm_view(drawings, robot, tree, ellipsoids=ellipsoids)
 
 
-def _ellipsoid(
+def ellipsoid(
     ten: Sequence[float] | np.ndarray, R: np.ndarray, p: np.ndarray
 ) -> tuple[list[float], list[list[float]]]:
-    """Return centre (3,) and half axes (3, 3; columns) in the base frame [m] of ten parameters."""
+    """
+    Return centre (3,) and half axes (3, 3; columns) in the base frame [m] of ten parameters.
+
+    ten : in a frame with rotation R (3, 3) and origin p (3,) in the base frame [m]
+    """
     mass, centre, inertia = about_center(ten)
     moments, axes = np.linalg.eigh(inertia)
     squares = 2.5 / mass * (moments.sum() - 2.0 * moments)

@@ -1,0 +1,1 @@
+"""What is wrong with a robot description, without a recording: links, joints, findings."""

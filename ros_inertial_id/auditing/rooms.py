@@ -1,0 +1,163 @@
+"""Rooms: where the mass of a link can be, and what inertias it can have there."""
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from .described import Described, DescribedInertia
+from .hulls import Ball, Hull
+
+ROUNDED_TRIANGLE = 1.02  # of the two smaller moments: what rounding in a text breaks
+MARGIN, LEAST_MARGIN = 0.05, 0.01  # of the size of a hull, [m]: shapes are simplified
+BALL_REACH, END_REACH, LEAST_REACH = 1.5, 0.25, 0.05  # of joints, of the robot's length, [m]
+DENSEST = 60000.0  # [kg/m^3]: shapes of denser links are marks, or in another unit
+ELSEWHERE = 0.45  # of the size of a hull: joints farther outside say that it is drawn elsewhere
+SMALLEST_SPREAD = 0.01  # times that of the solid hull: a tenth of its radius of gyration
+
+
+class LinkRoom:
+    """Where the mass of a ``link`` of a ``robot`` can be: in the hull of its shapes, else near."""
+
+    def __init__(self, robot: Described, link: str) -> None:
+        self._robot, self._link = robot, link
+
+    @cached_property
+    def hull(self) -> Hull | None:
+        """Return the hull of all that the link is fixed to; None where a shape is not known."""
+        links = self._robot.fixed_together[self._robot.body_of[self._link]]
+        if any(self._robot.links[name].without_mesh for name in links):
+            return None
+        hull = self._robot.hull_about(self._link)
+        mass = sum(self._robot.links[name].mass for name in links)
+        if hull is None or mass > DENSEST * hull.volume:  # a mark, not the shape of the link
+            return None
+        joints = self._robot.joint_points(self._link)
+        if max(map(hull.beyond, joints)) > ELSEWHERE * hull.size:
+            return None
+        return hull
+
+    @cached_property
+    def own_hull(self) -> Hull | None:
+        """Return the hull of the link's own shapes, else that of its body; None for none."""
+        if self.hull is None:
+            return None
+        own = self._robot.hulls.get(self._link, self.hull)
+        if self._robot.links[self._link].mass > DENSEST * own.volume:
+            return self.hull
+        return own
+
+    @cached_property
+    def room(self) -> Hull | Ball:
+        """Return the hull, else a ball about the joints of its body."""
+        if self.hull is not None:
+            return self.hull
+        points = self._robot.joint_points(self._link)
+        centre = 0.5 * (points.max(axis=0) + points.min(axis=0))
+        farthest = float(np.linalg.norm(points - centre, axis=1).max())
+        reach = BALL_REACH * farthest + END_REACH * self._robot.length
+        return Ball(centre, max(reach, LEAST_REACH))
+
+    @property
+    def margin(self) -> float:
+        """Return by how much the room may be larger than drawn [m]."""
+        return MARGIN * self.room.size + LEAST_MARGIN
+
+    def excess(self, inertia: DescribedInertia) -> float:
+        """Return how many times the second moment is beyond that of any mass in the room."""
+        if inertia.mass <= 0.0:
+            return 0.0
+        values, axes = np.linalg.eigh(inertia.second_moment / inertia.mass)
+        centre = inertia.centre
+        if self.room.beyond(centre) > 0.0:  # a fault of its own: the size is judged without it
+            centre = self.room.centre
+        possible = self.room.largest_spread(centre, axes, self.margin)
+        return float(np.max(values / np.maximum(possible, 1e-12)))
+
+    def smallness(self, inertia: DescribedInertia) -> float:
+        """Return the second moment as a share of that of the solid hull; 1 without a hull."""
+        if self.own_hull is None or inertia.mass <= 0.0:
+            return 1.0
+        spread = np.trace(inertia.second_moment) / inertia.mass
+        return float(spread / np.trace(self.own_hull.spread))
+
+    def allows(self, inertia: DescribedInertia) -> bool:
+        """Return whether a body in the room can have an ``inertia``."""
+        if not is_possible(inertia) or self.excess(inertia) > 1.0:
+            return False
+        return self.smallness(inertia) >= SMALLEST_SPREAD
+
+    def is_like_solid(self, inertia: DescribedInertia) -> bool:
+        """Return whether an ``inertia`` is possible, and about as large as that of the hull."""
+        return self.allows(inertia) and 1.0 / LIKE_SOLID < self.smallness(inertia) < LIKE_SOLID
+
+    def solid(self, mass: float) -> DescribedInertia | None:
+        """Return the inertia of the solid hull with a ``mass`` [kg], None without a hull."""
+        if self.own_hull is None or mass <= 0.0:
+            return None
+        return DescribedInertia(mass, *self.own_hull.solid(mass))
+
+
+def is_possible(inertia: DescribedInertia, rounded: float = ROUNDED_TRIANGLE) -> bool:
+    """Return whether a body can have an ``inertia``; rounded : times the two smaller moments."""
+    smaller, middle, largest = inertia.moments
+    return smaller >= 0.0 and largest <= rounded * (smaller + middle)
+
+
+def about_centre(inertia: DescribedInertia) -> DescribedInertia:
+    """Return an ``inertia`` whose tensor is given about the frame of the link."""
+    square = inertia.centre @ inertia.centre * np.eye(3)
+    steiner = inertia.mass * (square - np.outer(inertia.centre, inertia.centre))
+    return replace(inertia, tensor=inertia.tensor - steiner)
+
+
+def scaled(inertia: DescribedInertia, factor: float) -> DescribedInertia:
+    """Return an ``inertia`` with ``factor`` times the moments."""
+    return replace(inertia, tensor=factor * inertia.tensor)
+
+
+def without_products(inertia: DescribedInertia) -> DescribedInertia:
+    """Return an ``inertia`` with its diagonal alone."""
+    return replace(inertia, tensor=np.diag(np.diag(inertia.tensor)))
+
+
+# How an inertia that cannot be became so: in words, and what it would be without.
+UNITS = (
+    ('g m^2', 1e-3),
+    ('kg mm^2', 1e-6),
+    ('g mm^2', 1e-9),
+)
+TEN = (('a tenth', 0.1), ('a hundredth', 0.01), ('ten times', 10.0))
+ELEMENTS = ('ixx', 'iyy', 'izz')
+LIKE_SOLID = 3.0  # times the solid hull, or as small a part of it: an explanation fits
+
+
+def explanation(room: LinkRoom, inertia: DescribedInertia) -> tuple[str, DescribedInertia | None]:
+    """
+    Return what explains an ``inertia`` that cannot be, in words, and it without that.
+
+    '' and None where nothing does, or where two things do as well.
+    """
+    if np.ptp(inertia.tensor) <= 1e-6 * np.abs(inertia.tensor).max():
+        return 'all six numbers are equal', without_products(inertia)
+    other = about_centre(inertia)
+    if room.allows(other) and other.tensor.any():
+        return 'it fits about the frame of the link instead of the centre of mass', other
+    for words, factor in UNITS:
+        other = scaled(inertia, factor)
+        if room.is_like_solid(other):
+            return f'it fits in {words}', other
+    fitting = []
+    for words, factor in TEN:
+        other = scaled(inertia, factor)
+        if room.is_like_solid(other):
+            fitting.append((f'it fits at {words}, as by a decimal point', other))
+        for k, element in enumerate(ELEMENTS):
+            tensor = inertia.tensor.copy()
+            tensor[k, k] *= factor
+            other = replace(inertia, tensor=tensor)
+            if room.is_like_solid(other):
+                fitting.append((f'it fits with {element} at {words}: a decimal point', other))
+    if len(fitting) == 1:
+        return fitting[0]
+    return '', None

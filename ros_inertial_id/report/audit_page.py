@@ -1,0 +1,216 @@
+"""The page of an audit: verdict, the robot in 3D with what is wrong in red, findings, links."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .drawings import Drawings
+from .knowledge import significant
+from .sheet import Card, Cell, Section, Sheet, Table
+from .viewer import ellipsoid
+from ..auditing.audit import Audit
+from ..auditing.checks_of_joints import driven
+from ..auditing.finding import AuditFinding, DOUBTFUL, NOTE, WRONG
+from ..auditing.hulls import DRAWN_DIRECTIONS, Hull
+from ..auditing.rooms import LinkRoom
+from ..dynamics.inertial_parameters import about_origin
+
+HEADS = ('severity', 'link or joint', 'finding', 'found', 'plausible', 'torque', 'at joint')
+DESCRIBED = 'nominal'  # style of links with which nothing is wrong
+ROBOT = 'robot'  # in the column of links, of what concerns all of it
+WHY = {WRONG: 'no robot has it', DOUBTFUL: 'look at it', NOTE: 'good to know'}
+LINK_HEADS = (
+    'link',
+    'verdict',
+    'mass [kg]',
+    'density [kg/m^3]',
+    'radius of gyration [m]',
+    'of a solid hull [m]',
+    'centre outside [m]',
+)
+
+
+class AuditedNumbers(NamedTuple):
+    """An ``audit``, and the path of its description, '' for none."""
+
+    audit: Audit
+    source: str
+
+
+def findings_rows(audit: Audit) -> list[dict[str, Any]]:
+    """Return one row per finding of an ``audit``, as plain values."""
+    rows = []
+    for finding in audit.findings:
+        row = finding.to_dict()
+        torque = row.pop('torque', {})
+        row.update(torque=torque.get('value'), unit=torque.get('unit'), joint=torque.get('joint'))
+        rows.append(row)
+    return rows
+
+
+def findings_table(findings: Sequence[AuditFinding], advice: bool = False) -> Table:
+    """Return one row per finding, with ``advice`` why it cannot be and what to do."""
+    rows: list[list[Cell | str]] = []
+    for finding in findings:
+        torque: Cell | str = ''
+        if finding.joint:
+            torque = Cell(f'{significant(finding.torque, 2)} {finding.unit}', finding.torque)
+        row = [
+            finding.severity,
+            finding.part or ROBOT,
+            finding.name,
+            finding.found,
+            finding.plausible,
+            torque,
+            finding.joint,
+        ]
+        if advice:
+            row += [finding.why, finding.do]
+        rows.append(row)
+    heads: tuple[str, ...] = HEADS
+    if advice:
+        heads = (*HEADS, 'why', 'what to do')
+    flagged = [k for k, finding in enumerate(findings) if finding.severity == WRONG]
+    return Table(heads, rows, (1, 2, 3, 4, 6, 7, 8), flagged)
+
+
+def verdict_line(audit: Audit) -> str:
+    """Return the verdict of an ``audit`` in a line, with what was looked at."""
+    counts = Counter(finding.severity for finding in audit.findings)
+    parts = [f'{counts[severity]} {severity}' for severity in (WRONG, DOUBTFUL, NOTE)]
+    robot = audit.robot
+    absent = sum(len(link.without_mesh) for link in robot.links.values())
+    line = (
+        f'Verdict: {audit.word} ({", ".join(parts)}); {robot.name}, {len(robot.links)} links, '
+        f'{len(driven(robot))} joints, {robot.mass:.4g} kg'
+    )
+    if absent:
+        line += f'; {absent} meshes not read: there sizes are judged by the joints'
+    return line
+
+
+def audit_text(audit: Audit) -> str:
+    """Return the verdict, the table of findings, and what to do about each kind, as lines."""
+    lines = [verdict_line(audit)]
+    if not audit.findings:
+        return '\n'.join([*lines, 'nothing was found'])
+    lines += findings_table(audit.findings).lines()
+    advice: dict[str, AuditFinding] = {}
+    for finding in audit.findings:
+        advice.setdefault(finding.name, finding)
+    lines += [f'{finding.name}: {finding.why}; {finding.do}' for finding in advice.values()]
+    return '\n'.join(lines)
+
+
+def head(numbers: AuditedNumbers, _: Drawings) -> Sheet:
+    """Return title, verdict and counts."""
+    audit = numbers.audit
+    counts = Counter(finding.severity for finding in audit.findings)
+    cards = [Card(audit.word, audit.robot.name, audit.status > 0)]
+    for severity in (WRONG, DOUBTFUL, NOTE):
+        alarm = severity != NOTE and counts[severity] > 0
+        cards.append(Card(str(counts[severity]), f'{severity}: {WHY[severity]}', alarm))
+    cards.append(Card(f'{audit.robot.mass:.4g} kg', 'mass of all links'))
+    return Sheet('Audit of a description', numbers.source, cards, numbers=audit.to_dict())
+
+
+def robot_in_space(numbers: AuditedNumbers, drawings: Drawings) -> Iterator[Section]:
+    """Yield the robot with the hulls of its links and their ellipsoids of inertia."""
+    robot = numbers.audit.robot
+    names = list(robot.in_order())
+    number = {name: k for k, name in enumerate(names)}
+    points = np.array([robot.placements[name][:3, 3] for name in names])
+    styles = _styles(numbers.audit)
+    hulls = []
+    for name, hull in robot.hulls.items():
+        edges = drawn_edges(hull.placed(robot.placements[name]))
+        hulls.append((f'hull {styles.get(name, DESCRIBED)}', edges))
+    view = {
+        'points': drawings.array(points.ravel()),
+        'count': len(names),
+        'links': [(number[j.parent], number[j.child], 's-raw') for j in robot.joints],
+        'gravity': [0.0, 0.0, -1.0],
+        'joints': [('as described', DESCRIBED), (DOUBTFUL, DOUBTFUL), (WRONG, WRONG)],
+        'ellipsoids': list(_ellipsoids(numbers.audit, styles)),
+        'hulls': hulls,
+    }
+    yield Section(
+        'The robot at zero positions',
+        view=view,
+        note='Thin: hulls of the shapes. Ellipsoids: solid bodies of uniform density with mass, '
+        'centre and inertia of each link as described; one that leaves its hull cannot be.',
+    )
+
+
+def _styles(audit: Audit) -> dict[str, str]:
+    """Return {link: style in which it is drawn} of those that something is wrong with."""
+    styles = {}
+    for severity in (DOUBTFUL, WRONG):
+        styles.update({finding.part: severity for finding in audit.of_severity(severity)})
+    return styles
+
+
+def _ellipsoids(audit: Audit, styles: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
+    """Yield (style, centre, half axes) of the links with a mass."""
+    for name, link in audit.robot.links.items():
+        if link.inertia is None or link.inertia.mass <= 0.0:
+            continue
+        inertia, T = link.inertia, audit.robot.placements[name]
+        ten = about_origin(inertia.mass, inertia.centre, inertia.tensor)
+        yield styles.get(name, DESCRIBED), *ellipsoid(ten, T[:3, :3], T[:3, 3])
+
+
+def drawn_edges(hull: Hull) -> list[list[list[float]]]:
+    """Return edges [[point, point], ...] of a ``hull``, of its outermost corners alone."""
+    kept = np.unique(np.argmax(hull.points @ DRAWN_DIRECTIONS.T, axis=0))
+    coarse = Hull.of(hull.points[kept])
+    if coarse is None:
+        return []
+    return np.round(coarse.points[coarse.edges], 4).tolist()
+
+
+def what_is_wrong(numbers: AuditedNumbers, _: Drawings) -> Iterator[Section]:
+    """Yield the table of findings."""
+    yield Section(
+        'Findings',
+        'the worst first, then by torque',
+        tables=[findings_table(numbers.audit.findings, advice=True)],
+        note='Torque: largest change of a joint torque between what is described and what is '
+        'plausible, over the range of the joints, at rest and at up to 2 rad/s and 5 rad/s^2, '
+        'the root held upright.',
+    )
+
+
+def every_link(numbers: AuditedNumbers, _: Drawings) -> Iterator[Section]:
+    """Yield what was looked at: one row per link with a mass."""
+    audit = numbers.audit
+    worst: dict[str, str] = {}
+    for finding in audit.findings:
+        worst.setdefault(finding.part, finding.severity)
+    rows: list[list[Cell | str]] = []
+    for name, link in audit.robot.links.items():
+        inertia = link.inertia
+        if inertia is None or inertia.mass <= 0.0:
+            continue
+        room = LinkRoom(audit.robot, name)
+        gyration = np.sqrt(max(float(inertia.moments[2]), 0.0) / inertia.mass)
+        row: list[Cell | str] = [name, worst.get(name, 'good'), _cell(inertia.mass)]
+        solid = room.solid(inertia.mass)
+        if solid is None or room.own_hull is None:
+            row += ['', _cell(float(gyration)), '', '']
+        else:
+            row += [
+                _cell(inertia.mass / room.own_hull.volume),
+                _cell(float(gyration)),
+                _cell(float(np.sqrt(solid.moments[2] / inertia.mass))),
+                _cell(max(room.own_hull.beyond(inertia.centre), 0.0)),
+            ]
+        rows.append(row)
+    flagged = [k for k, row in enumerate(rows) if row[1] == WRONG]
+    yield Section('Links', tables=[Table(LINK_HEADS, rows, (1,), flagged)], opened=False)
+
+
+def _cell(value: float) -> Cell:
+    return Cell(significant(value), value)

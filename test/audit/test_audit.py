@@ -1,0 +1,201 @@
+"""The audit of descriptions: falsified ones are named, sound ones are good, others refused."""
+
+import json
+from pathlib import Path
+import struct
+from xml.etree import ElementTree
+
+from falsified_descriptions import FALSIFIED, Falsified, walker
+import numpy as np
+import pytest
+
+import ros_inertial_id as rid
+from ros_inertial_id.auditing.finding import DOUBTFUL, WRONG
+from ros_inertial_id.auditing.hulls import Hull
+from ros_inertial_id.checks.model_checks import _described
+from ros_inertial_id.cli.main import main
+from ros_inertial_id.dynamics.robot_model import load_robot_model
+from ros_inertial_id.errors import ConfigError, RobotModelError
+
+PACKAGED = sorted((Path(__file__).parents[2] / 'urdf').glob('*.urdf'))
+
+
+@pytest.mark.parametrize('path', PACKAGED, ids=lambda path: path.stem)
+def test_sound_descriptions_are_good(path):
+    assert rid.audit(path).status == 0
+
+
+def test_a_sound_walker_is_good_and_mirrored():
+    found = rid.audit(walker())
+    assert (found.status, found.word) == (0, 'good')
+    assert {finding.name for finding in found} == {'root has inertia'}
+
+
+@pytest.mark.parametrize('how', FALSIFIED)
+def test_what_was_falsified_is_named(how):
+    falsify, name, word = FALSIFIED[how]
+    falsified = Falsified(walker(), 'right_thigh')
+    falsify(falsified)
+    found = [f for f in rid.audit(falsified.text()) if f.severity in (WRONG, DOUBTFUL)]
+    said = [f.sentence() for f in found if f.name == name]
+    assert said and word in ' '.join(said), [f.sentence() for f in found]
+
+
+def test_an_inertia_about_the_frame_and_a_copied_product_are_explained():
+    about_frame = Falsified(walker(), 'right_thigh')
+    about_frame.origin.set('xyz', '0.005 -0.04 -0.24')  # an end of the thigh, and more inertia
+    about_frame.about_frame()
+    about_frame.scale(2.0, ['ixx', 'iyy'])
+    names = {f.name for f in rid.audit(about_frame.text()) if f.severity != 'note'}
+    assert 'mirrored links differ' in names or 'inertia too large' in names
+    text = walker()
+    for side in ('left', 'right'):  # of mirror images iyz has opposite signs
+        copied = Falsified(text, f'{side}_thigh')
+        copied.inertia.set('iyz', '0.0006')
+        text = copied.text()
+    (found,) = [f for f in rid.audit(text) if f.name == 'products with wrong sign']
+    assert found.found.startswith('iyz') and found.do == 'negate iyz'
+
+
+@pytest.mark.parametrize('how', ['all of them 1', 'other side'])
+def test_check_and_identify_note_what_else_explains_the_torques(how):
+    falsified = Falsified(walker(), 'right_thigh')
+    FALSIFIED[how][0](falsified)
+    kinds = {f.name: f.severity for f in _described(load_robot_model(falsified.text()))}
+    expected = {'all of them 1': 'placeholders described', 'other side': 'sides described unlike'}
+    assert kinds[expected[how]] == 'note'
+    assert not _described(load_robot_model(walker()))
+
+
+def test_the_mass_on_scales_is_compared():
+    assert rid.audit(walker(), mass=10.6).status == 0
+    assert rid.audit(walker(), mass=12.6).status == 1
+    (found,) = rid.audit(walker(), mass=21.0).audit.of_severity(WRONG)
+    assert (found.name, found.found, found.plausible) == ('total mass', '10.64 kg', '21 kg')
+
+
+def test_findings_are_sorted_by_torque_which_is_that_of_the_difference():
+    falsified = Falsified(walker(), 'right_shank')
+    falsified.scale(1e3)
+    found = rid.audit(falsified.text()).findings[0]
+    assert found.name == 'inertia too large' and found.part == 'right_shank'
+    # At least as much as the shank's own joint needs at 3 of its 5 rad/s^2, about its hinge.
+    y = float(falsified.inertia.get('iyy')) * (1.0 - 1e-3)
+    assert 3.0 * y < found.torque < 100.0 * y and found.unit == 'N m'
+
+
+def test_what_is_fixed_is_good_and_says_what_was_there(tmp_path):
+    falsified = Falsified(walker(), 'left_thigh')
+    falsified.scale(1e3)
+    given, fixed = tmp_path / 'given.urdf', tmp_path / 'fixed.urdf'
+    given.write_text(falsified.text())
+    found = rid.audit(given)
+    assert found.fix(fixed) == ['left_thigh']
+    assert rid.audit(fixed).status == 0
+    assert 'inertia too large' in fixed.read_text() and '<!--' in fixed.read_text()
+    expected = ElementTree.fromstring(walker()).find('link[@name="left_thigh"]/inertial/inertia')
+    written = ElementTree.parse(fixed).find('link[@name="left_thigh"]/inertial/inertia')
+    for name in ('ixx', 'iyy', 'izz'):
+        assert float(written.get(name)) == pytest.approx(float(expected.get(name)), rel=1e-6)
+    with pytest.raises(ConfigError, match='the description itself'):
+        found.fix(given)
+
+
+def test_a_hull_has_volume_centre_and_spread_of_a_box():
+    corners = np.array(np.meshgrid([0, 2.0], [0, 3.0], [0, 1.0])).reshape(3, -1).T
+    hull = Hull.of(corners)
+    assert hull.volume == pytest.approx(6.0)
+    np.testing.assert_allclose(hull.centre, [1.0, 1.5, 0.5])
+    np.testing.assert_allclose(hull.spread, np.diag([4.0, 9.0, 1.0]) / 12.0, atol=1e-12)
+    assert hull.beyond(np.array([3.0, 1.0, 0.5])) == pytest.approx(1.0)
+
+
+def stl(path, size):
+    """Write a binary STL of the corners of a box about the origin."""
+    corners = 0.5 * np.array(np.meshgrid(*[(-s, s) for s in size])).reshape(3, -1).T
+    faces = [corners[[0, k, (k + 1) % 8]] for k in range(8)]
+    triangles = [struct.pack('<12fH', *np.zeros(3), *face.ravel(), 0) for face in faces]
+    path.write_bytes(bytes(80) + struct.pack('<I', len(triangles)) + b''.join(triangles))
+
+
+def with_mesh(text, name):
+    return text.replace('<box size="0.06 0.05 0.28"/>', f'<mesh filename="{name}"/>')
+
+
+def test_meshes_are_read_where_they_are_and_missed_where_not(tmp_path):
+    stl(tmp_path / 'thigh.stl', (0.06, 0.05, 0.28))
+    falsified = Falsified(with_mesh(walker(), 'package://walker/thigh.stl'), 'right_thigh')
+    falsified.scale(10.0)
+    path = tmp_path / 'walker.urdf'
+    path.write_text(falsified.text())
+    assert [f.name for f in rid.audit(path).audit.of_severity(WRONG)] == ['inertia too large']
+    assert rid.audit(path, meshes=False).to_dict()['meshes_absent'] == 2
+
+
+@pytest.mark.parametrize('content', [b'', b'solid', bytes(84), b'\xff' * 500])
+def test_damaged_meshes_are_passed_over(content, tmp_path):
+    for suffix in ('stl', 'dae', 'obj'):
+        (tmp_path / f'thigh.{suffix}').write_bytes(content)
+        path = tmp_path / 'walker.urdf'
+        path.write_text(with_mesh(walker(), f'thigh.{suffix}'))
+        assert rid.audit(path).status == 0
+
+
+MJCF = """<mujoco><compiler angle="radian"/><worldbody><body name="arm" pos="0 0 1">
+<joint name="a" axis="0 1 0" range="-1 1" damping="0.1"/>
+<inertial pos="0 0 -0.2" mass="1" diaginertia="0.9 0.9 0.1"/>
+<geom type="capsule" size="0.03" fromto="0 0 0 0 0 -0.4"/></body></worldbody></mujoco>"""
+SDF = """<sdf version="1.9"><model name="arm"><link name="base"/><link name="arm">
+<pose>0 0 1 0 0 0</pose><inertial><pose>0 0 -0.2 0 0 0</pose><mass>1</mass><inertia><ixx>0.9</ixx>
+<iyy>0.9</iyy><izz>0.1</izz></inertia></inertial><collision name="c"><pose>0 0 -0.2 0 0 0</pose>
+<geometry><box><size>0.06 0.06 0.4</size></box></geometry></collision></link>
+<joint name="a" type="revolute"><parent>base</parent><child>arm</child><axis><xyz>0 1 0</xyz>
+<limit><lower>-1</lower><upper>1</upper></limit><dynamics><damping>0.1</damping></dynamics></axis>
+</joint></model></sdf>"""
+
+
+@pytest.mark.parametrize(('text', 'suffix'), [(MJCF, 'xml'), (SDF, 'sdf')])
+def test_mjcf_and_sdf_are_read(text, suffix, tmp_path):
+    path = tmp_path / f'arm.{suffix}'
+    path.write_text(text)
+    (found,) = rid.audit(path).audit.of_severity(WRONG)
+    assert (found.name, found.part, found.joint) == ('inertia too large', 'arm', 'a')
+    path.write_text(text.replace('0.9', '0.014').replace('0.1"/>', '0.001"/>'))
+    path.write_text(path.read_text().replace('<izz>0.1', '<izz>0.001'))
+    assert rid.audit(path).status == 0
+
+
+@pytest.mark.parametrize(
+    ('text', 'message'),
+    [
+        ('<robot><link', 'cannot be read'),
+        ('<robot/>', 'no links'),
+        (walker().replace('value="6.1"', 'value="nan"'), 'mass'),
+        (walker().replace('child link="left_hip"', 'child link="gone"'), 'not there'),
+        ('<sdf><model name="a"><link name="b"><pose>1 2</pose></link></model></sdf>', 'pose'),
+        ('<sdf><world/></sdf>', 'no model'),
+        ('<sdf><model><link name="a"/><include/></model></sdf>', 'includes'),
+    ],
+)
+def test_hostile_files_are_refused_in_a_line(text, message, tmp_path):
+    path = tmp_path / 'robot.urdf'
+    path.write_text(text)
+    with pytest.raises((ConfigError, RobotModelError), match=message) as refused:
+        rid.audit(path)
+    assert '\n' not in str(refused.value)
+
+
+def test_the_verb_prints_writes_and_says_by_its_status(tmp_path, capsys):
+    falsified = Falsified(walker(), 'right_thigh')
+    falsified.scale(1e3)
+    path, page = tmp_path / 'walker.urdf', tmp_path / 'page.html'
+    path.write_text(walker())
+    assert main(['audit', str(path)]) == 0
+    assert capsys.readouterr().out.startswith('Verdict: good')
+    path.write_text(falsified.text())
+    assert main(['audit', str(path), '--page', str(page), '--json']) == 2
+    data = json.loads(capsys.readouterr().out)
+    assert data['findings'][0]['torque']['unit'] == 'N m' and data['word'] == 'wrong'
+    assert 'class="flag' in page.read_text() and 'hull wrong' in page.read_text()
+    assert main(['audit', str(tmp_path / 'gone.urdf')]) == 2
+    assert main(['audit', str(path), '--mass', '-1']) == 2
