@@ -20,6 +20,7 @@ from ..procedures.drift_result import Drift
 from ..procedures.many_recordings import identify_many as identify_bags
 from ..procedures.many_recordings import Many
 from ..report import summary, write_report
+from ..representation import brief
 
 ENGINE = ('jobs', 'scheduler', 'cache', 'keep_all')
 
@@ -46,6 +47,9 @@ class ManyResult:
         return dict(self.many.left_out)
 
     def __repr__(self) -> str:
+        return brief(self.summary())
+
+    def __str__(self) -> str:
         return self.summary()
 
     def summary(self) -> str:

@@ -34,16 +34,29 @@ def payload(
     return model_in(model).payload(recordings, empty=empty, link=link, frame=frame, force=force)
 
 
+def validate(model: AnyModel, recordings: Recordings, *, force: bool = False) -> dict[str, Any]:
+    """Return the residuals of a ``model`` on other recordings, see ``Model.validate``."""
+    return model_in(model).validate(recordings, force=force)
+
+
 def compare(
-    models: Sequence[AnyModel], recording: Recordings = None, *, force: bool = False
+    models: AnyModel | Sequence[AnyModel],
+    *more: Any,
+    recording: Recordings = None,
+    force: bool = False,
 ) -> Comparison:
     """
     Return the Comparison of two or more models of one robot, with significant differences.
 
+    models, more : ``compare(first, second)``, or a list of models and the recording
     recording : on which all of them predict, see ``identify``; None: parameters alone
     force : also on one that checks refuse, which the Comparison says; else RecordingError
     ConfigError for fewer models, RobotModelError where they are of different kinematics.
     """
+    if not isinstance(models, (list, tuple)):
+        models = [models, *more]
+    elif more:
+        recording = more[0]
     if len(models) < 2:
         raise ConfigError('compare', found=f'{len(models)} model', expected='two models or more')
     identified = [model_in(model).identified for model in models]

@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, field
 import math
 from typing import Any
 
+from ..representation import brief
+
 NOTE, MASKED, DOUBTFUL, WRONG = 'note', 'masked', 'doubtful', 'wrong'
 SEVERITIES = (NOTE, MASKED, DOUBTFUL, WRONG)
 WORDS = GOOD, USABLE, NOT_CHECKED, DO_NOT_USE = 'good', 'usable', 'not checked', 'do not use'
@@ -137,6 +139,9 @@ class Checkup:
     best: Mapping[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
+        return brief(self.text())
+
+    def __str__(self) -> str:
         return self.text()
 
     def to_dict(self) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class Progress:
     rejected: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Design:
     """
     A motion that keeps its limits, and how good it is.
@@ -99,6 +99,9 @@ class Design:
     rejected: int
     notices: tuple[str, ...]
     feedforward: FeedforwardError | None = None
+
+    def __repr__(self) -> str:
+        return f'Motion of {self.robot.name}, {self.motion.period:g} s\n' + '\n'.join(self.words())
 
     @property
     def cpu_seconds(self) -> float:

@@ -17,6 +17,7 @@ from .changes import Trend
 from ..dynamics.friction import LAWS
 from ..errors import file_errors
 from ..identification.identified_model import plain
+from ..representation import brief
 
 FALSE_DISCOVERIES = 0.01  # expected share of changes that are none among those that are named
 NAMED_ROBOTS = 20  # robots, at most, that are shown without a change
@@ -205,6 +206,9 @@ class Drift:
     read: int
 
     def __repr__(self) -> str:
+        return brief(self.to_text())
+
+    def __str__(self) -> str:
         return self.to_text()
 
     def to_dict(self) -> dict[str, Any]:

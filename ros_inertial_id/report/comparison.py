@@ -19,6 +19,7 @@ from .sheet import Table
 from ..checks.finding import forced_lines
 from ..errors import RobotModelError
 from ..identification.identified_model import IdentifiedModel
+from ..representation import brief
 
 Row = Mapping[str, Any]
 NOT_DETERMINED: Row = {'determined': False, 'value': None, 'standard_error': None}
@@ -55,6 +56,9 @@ class Comparison:
         return sorted(rows, key=lambda row: -row['z'])
 
     def __repr__(self) -> str:
+        return brief(self.to_text())
+
+    def __str__(self) -> str:
         return self.to_text()
 
     def to_dict(self) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from ..checks.finding import DO_NOT_USE
 from ..dynamics.description import HEAVIEST
 from ..dynamics.inertial_parameters import bodies
 from ..dynamics.robot_model import RobotModel
+from ..errors import ConfigError
 from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.prediction import alarm_ratios
 from ..identification.settings import robot_of_model
@@ -120,7 +121,7 @@ class GradedUse(NamedTuple):
     no_above: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Uses:
     """
     What a model is good for.
@@ -136,6 +137,17 @@ class Uses:
     consistent: bool
     stopped: bool
     grades: dict[str, str]
+
+    def __getitem__(self, name: str) -> 'GradedUse | JointUse':
+        """Return a use by its name (``'feedforward'``), or a joint (``'joint1'``)."""
+        named: dict[str, GradedUse | JointUse] = {joint.name: joint for joint in self.joints}
+        named.update({row.use: row for row in self.rows()})
+        if name not in named:
+            raise ConfigError(f'no use or joint {name!r}', exists=tuple(named))
+        return named[name]
+
+    def __repr__(self) -> str:
+        return '\n'.join(self.sentences())
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
