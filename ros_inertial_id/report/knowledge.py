@@ -196,8 +196,7 @@ def posterior(model: IdentifiedModel, alone: bool = False) -> np.ndarray:
     """
     covariance = np.array(model.covariance)
     if alone:
-        errors = np.array([entry['standard_error'] or 0.0 for entry in model.base])
-        covariance += np.diag(np.maximum(errors**2 - np.diag(covariance), 0.0))
+        covariance = covariance_with_errors(model)
     informative = np.flatnonzero(np.diag(covariance) > 0.0)
     sd = np.array([p.prior_sd for p in model.parameters])
     column_of = {p.name: k for k, p in enumerate(model.parameters)}
@@ -209,6 +208,13 @@ def posterior(model: IdentifiedModel, alone: bool = False) -> np.ndarray:
     K, C = K / scale[:, None], covariance[np.ix_(informative, informative)]
     gain = np.linalg.solve(K @ K.T + C / np.outer(scale, scale), K)
     return np.outer(sd, sd) * (np.eye(len(sd)) - K.T @ gain)
+
+
+def covariance_with_errors(model: IdentifiedModel) -> np.ndarray:
+    """Return the covariance (b, b) of base parameters by themselves, all standard errors in it."""
+    covariance = np.array(model.covariance)
+    errors = np.array([entry['standard_error'] or 0.0 for entry in model.base])
+    return np.asarray(covariance + np.diag(np.maximum(errors**2 - np.diag(covariance), 0.0)))
 
 
 def lead_columns(model: IdentifiedModel) -> list[int]:
