@@ -335,13 +335,13 @@ class Model:
         mass : [kg], or a Payload; center_of_mass : (3,) [m] in the frame of the link's joint
         inertia : (3, 3) about it [kg m^2], 0 of a point; link : its name, '' for the last
         """
-        ten, model = getattr(mass, 'parameters', None), self.identified
-        if ten is None:
+        model = self.identified
+        if isinstance(mass, (int, float)):
             centre = joint_array('center_of_mass', center_of_mass, 3)
             about = joint_array('inertia', inertia, 3) * np.ones((3, 3))
             ten = about_origin(float(mass), centre, about)
         else:
-            link = mass.link
+            ten, link = mass.parameters, mass.link
         _, first = carrying_body(model.parameters, link)
         added = dict(zip([p.name for p in model.parameters[first : first + 10]], ten))
         base = [_with_added(entry, added) for entry in model.base]

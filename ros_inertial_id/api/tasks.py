@@ -53,15 +53,18 @@ def compare(
     force : also on one that checks refuse, which the Comparison says; else RecordingError
     ConfigError for fewer models, RobotModelError where they are of different kinematics.
     """
-    if not isinstance(models, (list, tuple)):
-        models = [models, *more]
-    elif more:
-        recording = more[0]
-    if len(models) < 2:
-        raise ConfigError('compare', found=f'{len(models)} model', expected='two models or more')
-    identified = [model_in(model).identified for model in models]
+    compared: Sequence[AnyModel]
+    if isinstance(models, Sequence) and not isinstance(models, str):
+        compared = models
+        if more:
+            recording = more[0]
+    else:
+        compared = [models, *more]
+    if len(compared) < 2:
+        raise ConfigError('compare', found=f'{len(compared)} model', expected='two models or more')
+    identified = [model_in(model).identified for model in compared]
     names = []
-    for number, model in enumerate(models, 1):
+    for number, model in enumerate(compared, 1):
         path = isinstance(model, (str, Path))
         names.append(str(model) if path else f'model {number}')
     predicted = usable_by(identified[0], several(recording, identified[0].robot['urdf']), force)

@@ -173,7 +173,9 @@ class Checkup:
         lines += [f'{joint}: {v}' for joint, v in self.joints.items() if v.word != GOOD]
         if any(self.masked):
             shares = ', '.join(f'{100 * share:.2g} %' for share in self.masked)
-            lines.append(f'left out: {shares} of the samples (--keep-all uses them)')
+            lines.append(
+                f'left out: {shares} of the samples (inertial-id identify --keep-all uses them)'
+            )
         return '\n'.join(lines)
 
     def _line(self, finding):

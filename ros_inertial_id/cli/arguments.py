@@ -81,6 +81,17 @@ FORCE = argument(
 REPORT = argument('--report', 'HTML page to write; default: none', default='', metavar='FILE')
 EMPTY = several('--empty', 'recording without a load', metavar='BAG')
 LINK = argument('--link', 'that carries the load; default: the last', default='')
+LOG = (
+    argument(
+        '--columns',
+        'of a log, what columns of other names are, * for the joint: '
+        '"q_*=*_angle tau_*=*_moment"; or all columns without a header line: '
+        '"time q1..q6 v1..v6 - tau1..tau6"; of several files with ; between',
+        default='',
+    ),
+    argument('--rate', 'samples per second, for a log without time', type=float),
+    argument('--joints', 'of a log, joint names in the order of the columns, with commas'),
+)
 MANY = (
     argument(
         '--scheduler',
@@ -169,6 +180,7 @@ VERBS = {
             argument('urdf', 'robot description'),
             config('design'),
             MOUNTING,
+            LOCK,
             argument(
                 '--model',
                 'model.yaml of a first identification: a motion for what is not '
@@ -194,15 +206,7 @@ VERBS = {
             ),
             argument('--urdf', 'robot description, stored in the bag', required=True),
             out('bag to write', True),
-            argument('--rate', 'samples per second, for a log without time', type=float),
-            argument(
-                '--columns',
-                'what columns of other names are, * for the joint: '
-                '"q_*=*_angle tau_*=*_moment"; or all columns without a header line: '
-                '"time q1..q6 v1..v6 - tau1..tau6"; of several files with ; between',
-                default='',
-            ),
-            argument('--joints', 'joint names in the order of the columns, with commas'),
+            *LOG,
         ),
     ),
     'check': Verb(
@@ -213,6 +217,7 @@ VERBS = {
         (
             bags('recording to examine'),
             URDF,
+            *LOG,
             config('named as the method'),
             method,
             MOUNTING,
@@ -230,6 +235,7 @@ VERBS = {
             bags('bag to identify from; a folder or pattern (in quotes) of many'),
             several('--validate', 'bag to validate on', metavar='BAG'),
             URDF,
+            *LOG,
             MOUNTING,
             argument(
                 '--identify-gravity',
@@ -275,6 +281,7 @@ VERBS = {
         (
             MODEL,
             argument('bag', 'bag to validate on'),
+            *LOG,
             STRICT,
             FORCE,
             out('folder for report.html'),
@@ -294,6 +301,7 @@ VERBS = {
         (
             argument('models', 'model.yaml, two or more', nargs='+', metavar='MODEL'),
             argument('--bag', 'bag on which all of them predict', default=''),
+            *LOG,
             FORCE,
             out('folder for comparison.html'),
         ),
@@ -310,6 +318,7 @@ VERBS = {
             ),
             jobs(1),
             *MANY,
+            *LOG,
             out('folder for drift.html and tables (CSV)'),
         ),
     ),
@@ -342,6 +351,7 @@ VERBS = {
                 default=[],
             ),
             URDF,
+            *LOG,
             LINK,
             argument('--frame', 'link in whose frame the numbers are given', default=''),
             FORCE,
@@ -362,6 +372,7 @@ VERBS = {
             several('--gain', 'torque per effort that is known', metavar='JOINT=GAIN'),
             LINK,
             URDF,
+            *LOG,
             config('named as the method'),
             argument(
                 '--method',
@@ -371,6 +382,7 @@ VERBS = {
                 choices=['', 'serial_arm', 'closed_loop'],
             ),
             MOUNTING,
+            LOCK,
             FORCE,
         ),
     ),

@@ -15,6 +15,7 @@ from ..checks.finding import DO_NOT_USE
 from ..errors import ConfigError, printable
 from ..identification.files import make_folder, read_description
 from ..identification.identified_model import plain
+from ..measurement.bags.log import LogFormat
 from ..report import outline
 
 if TYPE_CHECKING:
@@ -48,6 +49,14 @@ def description_in(path: str) -> str:
     if not path:
         return ''
     return read_description(path)
+
+
+def log_format(options: Any) -> LogFormat:
+    """Return what --columns, --rate and --joints say of logs."""
+    names = ()
+    if options.joints:
+        names = tuple(options.joints.split(','))
+    return LogFormat(names, options.rate, options.columns)
 
 
 def show(

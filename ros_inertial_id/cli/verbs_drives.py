@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from .console import changed, description_in, known_load, numbers_in, show
+from .console import changed, description_in, known_load, log_format, numbers_in, show
 from ..api.recordings import recording_of
 from ..checks.finding import forced_lines
 from ..errors import ConfigError
 from ..identification.settings import load_options
+from ..measurement.bags.log import AS_NAMED, LogFormat
 from ..measurement.joints.drives import is_commanded
 from ..measurement.joints.effort_source import SCALE_ERRORS
 from ..measurement.recording import Recording
@@ -34,7 +35,10 @@ def drive_gains(options: Any) -> None:
     if options.force:
         gains_of = forced_drive_gains
     result = gains_of(
-        [(recording, _drive_load(load)) for recording, load in _recordings(options, urdf)],
+        [
+            (recording, _drive_load(load))
+            for recording, load in _recordings(options, urdf, log_format(options))
+        ],
         settings,
         method=method,
         link=options.link,
@@ -90,16 +94,18 @@ def loaded_recordings(options: Any) -> list[tuple[Recording, np.ndarray]]:
     return loads
 
 
-def _recordings(options: Any, urdf: str = '') -> list[tuple[Recording, str]]:
+def _recordings(
+    options: Any, urdf: str = '', given: LogFormat = AS_NAMED
+) -> list[tuple[Recording, str]]:
     """
     Return [(Recording, words of its load), ...] of --empty, '' for its load, and --loaded.
 
-    urdf : description of the robot of logs, text
+    urdf : description of the robot of logs, text; given : what logs do not say
     """
     bags = [*((bag, '') for bag in options.empty), *options.loaded]
     if not bags:
         raise ConfigError('no recordings', do='give --empty BAG and --loaded BAG LOAD')
-    return [(recording_of(bag, urdf), load) for bag, load in bags]
+    return [(recording_of(bag, urdf, given), load) for bag, load in bags]
 
 
 def _drive_load(words: str) -> KnownLoad:

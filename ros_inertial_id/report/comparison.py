@@ -110,15 +110,15 @@ class Comparison:
 
 
 class Agreement(NamedTuple):
-    """Chi-squared of the differences of ``count`` base parameters together; p_value : of chance."""
+    """Chi-squared of differences in so many ``directions`` together; p_value : of chance."""
 
     chi_squared: float
-    count: int
+    directions: int
     p_value: float
 
     def sentence(self, name: str) -> str:
         """Return in words whether the parameters of model ``name`` differ, taken together."""
-        numbers = f'chi-squared {significant(self.chi_squared)} of {self.count}'
+        numbers = f'chi-squared {significant(self.chi_squared)} of {self.directions}'
         if self.p_value < CHANCE:
             return f'taken together, the parameters of {name} differ significantly ({numbers})'
         return (

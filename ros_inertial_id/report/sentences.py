@@ -121,8 +121,8 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
         ),
         (
             'chance',
-            'Negative, though not significantly (physically impossible): {chance}; --consistent '
-            'gives possible values.',
+            'Negative, though not significantly (physically impossible): {chance}; '
+            'inertial-id identify --consistent gives possible values.',
         ),
     ),
     parameter_facts.MotionFacts: (
