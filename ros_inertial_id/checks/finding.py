@@ -170,7 +170,9 @@ class Checkup:
         lines += [self._line(finding) for finding in self.checks]
         if not self.checks:
             lines.append('nothing was found')
-        lines += [f'{joint}: {v}' for joint, v in self.joints.items() if v.word != GOOD]
+        for joint, verdict in self.joints.items():
+            if verdict.word != GOOD and verdict.reasons != self.verdict.reasons:
+                lines.append(f'{joint}: {verdict}')
         if any(self.masked):
             shares = ', '.join(f'{100 * share:.2g} %' for share in self.masked)
             lines.append(

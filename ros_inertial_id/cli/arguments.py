@@ -107,11 +107,9 @@ MANY = (
 )
 
 
-def out(words: str, required: bool = False) -> Argument:
-    """Return the option --out, ``words`` : what is written there."""
-    if not required:
-        words = f'{words}; default: none'
-    return argument('--out', words, required=required, default='')
+def out(words: str, default: str = '') -> Argument:
+    """Return the option --out, ``words`` : what is written there, or by ``default``."""
+    return argument('--out', f'{words}; default: {default or "none"}', default=default)
 
 
 def jobs(default: int | None) -> Argument:
@@ -189,7 +187,7 @@ VERBS = {
             argument('--period', 'duration of the motion [s]', type=float),
             argument('--seconds', 'how long the search may take', type=float),
             argument('--seed', 'of the random motions it starts from', type=int),
-            out('folder for motion.yaml, .csv, .html', True),
+            out('folder for motion.yaml, .csv, .html', 'motion'),
         ),
     ),
     'import': Verb(
@@ -205,7 +203,7 @@ VERBS = {
                 nargs='+',
             ),
             argument('--urdf', 'robot description, stored in the bag', required=True),
-            out('bag to write', True),
+            out('bag to write', 'bag'),
             *LOG,
         ),
     ),
@@ -261,7 +259,7 @@ VERBS = {
                 'write the description with the identified inertias there: a '
                 'URDF, or the YAML of a rig (with --consistent)',
             ),
-            out('folder for model.yaml and report.html', True),
+            out('folder for model.yaml and report.html', 'result'),
             argument(
                 '--keep-all',
                 'use also the samples that the checks would mask',

@@ -9,6 +9,7 @@ from typing import Any, TYPE_CHECKING
 
 from .console import (
     changed,
+    check_lock,
     description_in,
     identified,
     log_format,
@@ -117,7 +118,10 @@ def _without_efforts(recording: Recording) -> list[str]:
     """Return in words how joint states with commands, and without efforts, are identified."""
     if _has_efforts(recording) or not _has_commands(recording):
         return []
-    return ['  no efforts: identify with effort_kind: command, stiffness and damping']
+    return [
+        '  no efforts, but commands: write "serial_arm: {effort_kind: command}" to servo.yaml, then '
+        'inertial-id drive-gains --empty BAG --config servo.yaml'
+    ]
 
 
 def identify_(options: Any) -> int:
@@ -131,6 +135,7 @@ def identify_(options: Any) -> int:
         return _identify_many(options, changes, urdf)
     recordings = recordings_in(options.bags, urdf, log_format(options))
     others = recordings_in(options.validate, urdf, log_format(options))
+    check_lock(options, urdf, recordings)
     make_folder(options.out)
     gravity: dict[str, Any] = {}
     if options.identify_gravity:
@@ -206,6 +211,7 @@ def check_(options: Any) -> int:
     """Say what is wrong with recordings; return the exit status."""
     urdf = description_in(options.urdf)
     recordings = recordings_in(options.bags, urdf, log_format(options))
+    check_lock(options, urdf, recordings)
     with Progress('bags') as progress:
         found = api.check(
             recordings,
@@ -472,6 +478,7 @@ def design_(options: Any) -> None:
         options.config, changed(options, 'mounting', 'model', 'period', 'seconds', 'seed')
     )
     urdf = read_description(options.urdf)
+    check_lock(options, urdf)
     beside = str(Path(options.urdf).resolve().parent)  # where its meshes may be
     settings = replace(settings, meshes=(*settings.meshes, beside))
     gravity = gravity_from_mounting(

@@ -51,7 +51,7 @@ def load_design(path: str = '', changes: Mapping[str, Any] | None = None) -> Des
     blocks = read_blocks(path, METHODS)
     refuse_loops(blocks)
     values = {**(blocks.get(DESIGN) or {}), **(changes or {})}
-    return options_from(DesignOptions, values, path or 'the options')
+    return options_from(DesignOptions, values, path)
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,8 @@ class _Search:
                 if self._is_overdue() or (stop is not None and stop()):
                     break
         except KeyboardInterrupt:
-            pass
+            if self.best is None:
+                raise
         finally:
             candidates.close()
         return self._design()

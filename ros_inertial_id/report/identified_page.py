@@ -217,7 +217,8 @@ def links(numbers: IdentifiedNumbers, drawings: Drawings) -> Iterator[Section]:
     sure = sum(link.determined[0] for link in numbers.links)
     yield Section(
         'What the links weigh',
-        f'{len(numbers.links)} links, {sure} with a mass that the data determine',
+        f'{len(numbers.links)} links, {sure} with a mass of their own that the torques determine; '
+        'of the others, sums',
         tables=[tables.links_table(numbers.links)],
         opened=False,
         view=view,
