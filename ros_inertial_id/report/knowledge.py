@@ -181,6 +181,8 @@ def fits(model: IdentifiedModel) -> dict[str, Any]:
 def best_fit(model: IdentifiedModel) -> tuple[str, dict[str, Any]]:
     """Return where the residuals are from that say most of other data, and these residuals."""
     parts = fits(model)
+    if model.statistics.get('validation_seen') and len(parts) > 1:
+        del parts['validation']  # of samples of the training: no validation
     part = next(name for name in WHERE if name in parts)
     return WHERE[part], parts[part]['filtered']
 

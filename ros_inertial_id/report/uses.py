@@ -37,7 +37,7 @@ from ..measurement.joints.kinematic_state import AT_REST
 from ..methods import METHODS
 from ..methods.capabilities import JointTorques
 
-GOOD, WITH_CARE, NO = 'good', 'with care', 'no'
+FROM_BEST = GOOD, WITH_CARE, NO = 'good', 'with care', 'no'
 GRAVITY, FEEDFORWARD, CONTACT, SIMULATION, PAYLOAD = (
     'gravity compensation',
     'feedforward',
@@ -128,7 +128,7 @@ class Uses:
 
     where : what the residuals are of; payload [kg]; consistent : the links are
     stopped : whether the verdict is "do not use"
-    grades : {use: grade} of the whole: that of all joints, "with care" where they differ
+    grades : {use: grade} of the whole: the worst of all joints
     """
 
     joints: tuple[JointUse, ...]
@@ -353,14 +353,12 @@ def _grade(use: str, value: float | None, reference: float | None, least: float 
 
 
 def _of_all_joints(joints: Sequence[JointUse]) -> dict[str, str]:
-    """Return {use: grade} of all ``joints`` together, "with care" where they differ."""
+    """Return {use: grade} of all ``joints`` together: the worst of them."""
     grades = {}
     for use in LIMITS:
-        of_joints = {joint.uses[use] for joint in joints if use in joint.uses}
-        if len(of_joints) == 1:
-            grades[use] = of_joints.pop()
-        elif of_joints:
-            grades[use] = WITH_CARE
+        of_joints = [joint.uses[use] for joint in joints if use in joint.uses]
+        if of_joints:
+            grades[use] = max(of_joints, key=FROM_BEST.index)
     return grades
 
 
