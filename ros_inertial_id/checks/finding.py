@@ -27,10 +27,10 @@ def severity_of(amount: float, limit: float, within: str, beyond: str) -> str:
 
 
 def odds(evidence: float) -> str:
-    """Return a log-likelihood difference, the ``evidence``, as odds."""
+    """Return a log-likelihood difference, the ``evidence``, as odds in words."""
     if evidence < 10.0:
-        return f'{math.exp(evidence):.0f} to 1'
-    return f'above {math.exp(10.0):.0f} to 1'
+        return f'odds {math.exp(evidence):.0f} to 1'
+    return 'certain'
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Finding:
     def amount(self) -> str:
         """Return the evidence with its unit; a log-likelihood difference as odds."""
         if self.unit == NATS:
-            return f'odds {odds(self.evidence)}'
+            return odds(self.evidence)
         unit = self.unit
         if self.evidence == 1.0 and ' ' not in unit:
             unit = unit.removesuffix('s')

@@ -548,8 +548,7 @@ MODEL_KINDS: dict[str, FindingKind] = {
         WRONG,
     ),
     'bodies other than described': FindingKind(
-        'the torques are about {factor:.2g} times those that the description gives: '
-        '{by_description:.0f} % relative residual by the description alone',
+        'the description alone leaves {by_description:.0f} % of the torque{factor}',
         'no recording tells other masses from another unit of the efforts: weigh the robot',
         'left-out residual of the description',
         '% of the torque',

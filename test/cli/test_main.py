@@ -264,4 +264,4 @@ def test_open_shows_the_page_of_a_result(capsys, tmp_path, monkeypatch):
     (tmp_path / 'other.html').write_text('<html>')
     capsys.readouterr()
     assert 'report.html' in refused(capsys, 'open', str(tmp_path))
-    assert 'found nothing' in refused(capsys, 'open', str(tmp_path / 'none'))
+    assert 'does not exist' in refused(capsys, 'open', str(tmp_path / 'none'))

@@ -171,7 +171,7 @@ def test_checks_and_choices_are_shown_where_there_are_some(good, tmp_path):
         'joint2 <slips>',
         'joint2',
         '1.00 to 2.50',
-        'odds above 22026 to 1',
+        'certain',
         'tighten it',
     ]
     assert ['model, of 31 tried', 'coulomb 0.02', 'cross-validated residual 3.00 %'] in found.rows
