@@ -151,7 +151,7 @@ def change_over(days: np.ndarray, values: np.ndarray, errors: np.ndarray) -> Tre
 
 
 def step_of(values: np.ndarray, errors: np.ndarray, since: int) -> Trend:
-    """Return the step of a series (n,) with ``errors`` between two days, the second ``since``."""
+    """Return the step of ``values`` (n,) with ``errors`` between days, the later is ``since``."""
     before, after = slice(None, since), slice(since, None)
     precision = errors**-2.0
     means = [np.average(values[part], weights=precision[part]) for part in (before, after)]

@@ -8,7 +8,7 @@ from .links import Link
 from .links import UNITS as LINK_UNITS
 from .mounting import unit_of
 from .sheet import Cell, Table
-from .uses import CONTACT, FEEDFORWARD, GRAVITY, JointUse, SIMULATION, Uses
+from .uses import CONTACT, FEEDFORWARD, GRAVITY, JointUse, PAYLOAD, SIMULATION, Uses
 from ..identification.identified_model import IdentifiedModel
 
 # {use: head of its column}
@@ -73,7 +73,12 @@ def joints_table(joints: Sequence[JointUse]) -> Table:
 def uses_grid(uses: Uses) -> Table:
     """Return a row per joint with the grade of every use, below that of the whole: the worst."""
     named = list(uses.grades)
-    whole = [_graded(grade, grade) for grade in uses.grades.values()]
+    whole = []
+    for use, grade in uses.grades.items():
+        text = grade
+        if use == PAYLOAD:
+            text = f'{grade}, {significant(uses.payload, 2)} kg'
+        whole.append(_graded(grade, text))
     rows: list[list[Cell | str]] = [['whole arm', *whole]]
     for joint in uses.joints:
         rows.append([joint.name, *(_grade_of_joint(joint, use) for use in named)])
