@@ -124,7 +124,7 @@ def drift(
     model : of this kind of robot, or the path of its file
     paths : bags, patterns, or folders; bags in one folder are of one robot
     progress : called with (stage, done, in all)
-    engine : ``jobs``, ``scheduler``, ``cache``, ``keep_all``, ``log_format``, see ``identify_many``
+    engine : ``jobs``, ``scheduler``, ``cache``, ``keep_all``, ``log_format`` of ``identify_many``
     RecordingError where no bag can be used, RobotModelError where the model is of other robots.
     """
     if not isinstance(model, Model):

@@ -397,7 +397,8 @@ def _gains_advice(test, factors, unknown):
     if unknown:
         middle = f' ({", ".join(unknown)} not determined: the middle one, error 100 %)'
     return (
-        f'write to gains.yaml: {line}{middle}, and give it as inertial-id identify --config gains.yaml, or publish torques; '
+        f'write to gains.yaml: {line}{middle}, and give it as inertial-id identify --config '
+        'gains.yaml, or publish torques; '
         f'such gains are as accurate as the masses in the description; {weigh}'
     )
 

@@ -119,8 +119,8 @@ def _without_efforts(recording: Recording) -> list[str]:
     if _has_efforts(recording) or not _has_commands(recording):
         return []
     return [
-        '  no efforts, but commands: write "serial_arm: {effort_kind: command}" to servo.yaml, then '
-        'inertial-id drive-gains --empty BAG --config servo.yaml'
+        '  no efforts, but commands: write "serial_arm: {effort_kind: command}" to servo.yaml, '
+        'then inertial-id drive-gains --empty BAG --config servo.yaml'
     ]
 
 

@@ -115,8 +115,8 @@ class Design:
         lines = [
             'predicted standard error of torque: '
             + ', '.join(f'{name} {error}' for name, error in errors),
-            f'condition number {self.condition_number:.4g} of {len(self.base_names)} base parameters; '
-            f'minimised {self.criterion}: {self.value:.4g}, in {self.seconds:.0f} s',
+            f'condition number {self.condition_number:.4g} of {len(self.base_names)} base '
+            f'parameters; minimised {self.criterion}: {self.value:.4g}, in {self.seconds:.0f} s',
             f'CPU time {self.cpu_seconds:.1f} s: {parts}',
         ]
         if self.feedforward is not None:

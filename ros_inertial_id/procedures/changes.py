@@ -165,7 +165,7 @@ def step_of(values: np.ndarray, errors: np.ndarray, since: int) -> Trend:
 
 
 def _p_value(score: float, free: int) -> float:
-    """Return the two-sided p-value of a ``score``: of Student's t where days say how they scatter."""
+    """Return the two-sided p-value of a ``score``, by Student's t of ``free`` degrees or none."""
     from scipy.special import ndtr, stdtr  # takes long to import: when needed
 
     if free < TREND_DAYS - 2:

@@ -169,7 +169,7 @@ def _when(bag: Mapped, number: int) -> str:
 def _changes(
     series: Sequence[Series], days: np.ndarray, dated: bool, when: Sequence[str]
 ) -> tuple[Change, ...]:
-    """Return the Change of each of the ``series`` over ``days``, none of one; ``when`` : each is."""
+    """Return the Change of each of the ``series`` over ``days``; ``when`` : each is, in words."""
     changes = []
     for quantity in series:
         found = change_over(days, quantity.values, quantity.errors)

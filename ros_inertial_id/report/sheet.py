@@ -119,7 +119,7 @@ class Sheet:
     """
     What a page says.
 
-    title, about : what it is of; cards, sentences, small charts by their numbers and a table : at the top
+    title, about : what it is of; at the top: cards, sentences, table, charts by their numbers
     commands : [(what for, as typed)] of what to do next
     sections : in their order, those without content are left out
     numbers : behind the link JSON; drawings : the charts

@@ -1,4 +1,4 @@
-"""Advice: every option that a message names is one of the verb that says it, or of one beside it."""
+"""Advice: every option that a message names is one of the verb that says it."""
 
 import argparse
 import ast

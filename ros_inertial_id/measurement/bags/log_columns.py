@@ -78,7 +78,7 @@ class LogTable(ColumnNames):
         )
 
     def _lacking(self) -> str:
-        """Return in words which joint has no column of a quantity that others have, '' for none."""
+        """Return in words which joint lacks a quantity that others have, '' for none."""
         joints: dict[str, list[str]] = {}
         for name, meaning in self.meanings.items():
             if self.is_measured(name) and meaning.joint:
