@@ -64,6 +64,7 @@ setup(
         'sim': ['mujoco>=3.2'],
         'cluster': ['distributed'],
         'logs': ['pyarrow', 'h5py'],
+        'plot': ['matplotlib'],
         'test': [
             'pytest>=7',
             'pytest-timeout',
@@ -77,6 +78,7 @@ setup(
             'mypy',
             'ruff==0.17.6',  # as .pre-commit-config.yaml: another version formats otherwise
             'axe-core-python',
+            'matplotlib',
         ],
         'doc': ['sphinx', 'myst-parser', 'furo'],
     },

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .api.many import drift, identify_many, ManyResult
     from .api.model import load_model, Model
     from .api.recordings import read_log
-    from .api.tasks import compare, design, payload
+    from .api.tasks import compare, design, payload, validate
     from .errors import (
         ConfigError,
         EstimationError,
@@ -39,7 +39,7 @@ _ROOMS = {
     'api.many': ('drift', 'identify_many', 'ManyResult'),
     'api.model': ('load_model', 'Model'),
     'api.recordings': ('read_log',),
-    'api.tasks': ('compare', 'design', 'payload'),
+    'api.tasks': ('compare', 'design', 'payload', 'validate'),
     'errors': (
         'ConfigError',
         'EstimationError',
@@ -75,6 +75,7 @@ __all__ = [
     'RecordingError',
     'Result',
     'RobotModelError',
+    'validate',
 ]
 
 

@@ -106,6 +106,8 @@ class Setting:
             value = value.tolist()
         if not self.many:
             return self._single(self._with_blanks(value), what)
+        if isinstance(value, (self.kind, int)) and not isinstance(value, bool):
+            value = [value]  # of all joints, or the only one
         if not isinstance(value, (list, tuple)):
             raise ConfigError(
                 what, expected=f'a list, of {_WORDS[self.kind]} each', found=_shown(value)
@@ -178,7 +180,7 @@ class Setting:
             out['enum'] = list(self.choices)
         default = self.default
         if self.many:
-            out = {'type': 'array', 'items': out}
+            out = {'anyOf': [{'type': 'array', 'items': out}, out]}
             default = list(default)
         description = self.description + self._unit_behind(' [{}]')
         return {**out, 'description': description, 'default': default}
@@ -238,15 +240,18 @@ def options_from(kind: type[Any], values: Mapping[str, Any], source: str) -> Any
     ConfigError names a key that does not exist, a wrong type, or a value out of range.
     """
     settings = settings_of(kind)
+    before, unknown = '', 'there is no option'
+    if source:
+        before, unknown = f'{source}, ', f'{source} has an unknown key'
     for name in values:
         if name not in settings:
             raise ConfigError(
-                f'{source} has an unknown key {name!r}',
+                f'{unknown} {name!r}',
                 do=nearest(name, settings),
                 exists=tuple(settings),
             )
     given = {
-        name: settings[name].checked(value, f'{source}, option {name}')
+        name: settings[name].checked(value, f'{before}option {name}')
         for name, value in values.items()
     }
     return kind(**given)
@@ -353,6 +358,18 @@ class _WrittenOut:
             self.copied += size
 
 
+def pasted(block: str, values: Mapping[str, Any]) -> str:
+    """
+    Return the line of a configuration that has these ``values`` in a ``block``, to be pasted.
+
+    It is a whole file, or the block of one.
+    """
+    text: str = yaml.safe_dump(
+        {block: dict(values)}, default_flow_style=True, sort_keys=False, width=math.inf
+    )
+    return text.strip()[1:-1]
+
+
 def described_blocks(urdf: str) -> dict[str, Any]:
     """Return the configuration that a description (text) holds: {method: options}, {} for none."""
     begin, end = urdf.rfind(f'<{TAG}>'), urdf.rfind(f'</{TAG}>')
@@ -399,6 +416,16 @@ MEANINGS = {
     'iv': 'instrumental',
     'torque': 'link',
     'currents': 'current',
+    '--duration': '--period',
+    '--length': '--period',
+    '--time': '--period',
+    '--output': '--out',
+    '-o': '--out',
+    '--description': '--urdf',
+    '--robot': '--urdf',
+    '--test': '--validate',
+    '--freq': '--rate',
+    '--frequency': '--rate',
 }
 
 
@@ -408,10 +435,11 @@ def nearest(name: Any, choices: Any) -> str | None:
     meant = MEANINGS.get(written.lower())
     if meant in choices:
         return f'did you mean {meant!r}?'
-    close = difflib.get_close_matches(written, map(str, choices), n=1, cutoff=0.5)
+    bare = {str(choice).lstrip('-'): str(choice) for choice in choices}
+    close = difflib.get_close_matches(written.lstrip('-'), bare, n=1, cutoff=0.5)
     if not close:
         return None
-    return f'did you mean {close[0]!r}?'
+    return f'did you mean {bare[close[0]]!r}?'
 
 
 @lru_cache(maxsize=None)

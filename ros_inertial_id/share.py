@@ -1,6 +1,7 @@
 """Files that come with the package: of the source tree, where ament finds it, where pip does."""
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 import os
 from pathlib import Path
 import sys
@@ -22,9 +23,14 @@ def shared_file(folder: str, name: str) -> Path:
             return place / folder / name
     pattern = f'*{Path(name).suffix}'
     exists = sorted({p.stem for place in _places() for p in (place / folder).glob(pattern)})
-    raise ConfigError(
-        f'{folder} {Path(name).stem!r} does not come with the package', exists=exists
+    stem = Path(name).stem
+    what, close = (
+        f'{folder} {stem!r} does not come with the package',
+        get_close_matches(stem, exists),
     )
+    if close:
+        raise ConfigError(what, do=f'did you mean {close[0]!r}?')
+    raise ConfigError(what, exists=exists)
 
 
 def config_file(name: str) -> str:

@@ -23,6 +23,7 @@ FLOORS = {
     'options': 1,
     'plugins': 1,
     'processes': 1,
+    'representation': 1,
     'share': 1,
     'measurement': 2,
     'dynamics': 2,
@@ -62,6 +63,7 @@ FILES_AT_THE_TOP = {
     'options',
     'plugins',
     'processes',
+    'representation',
     'share',
 }
 # Sub-rooms: each imports from those before it in its list, and files of the room itself (contract,

@@ -52,7 +52,10 @@ def refused(tmp_path, text, load=load_options):
             'gear_ratio: [a, b, c]',
             ('option gear_ratio, element 1', 'a finite number', "found 'a'"),
         ),
-        ('gear_ratio: 100', ('option gear_ratio', 'a list, of a finite number each', 'found 100')),
+        (
+            'gear_ratio: {joint1: 100}',
+            ('option gear_ratio', 'a list, of a finite number each', "found {'joint1': 100}"),
+        ),
         ('friction: [[viscous]]', ('option friction, element 1', 'a text', "found ['viscous']")),
         ('cutoff: .nan', ('option cutoff', 'a finite number [Hz]', 'found nan')),
         ('cutoff: -.inf', ('option cutoff', 'a finite number [Hz]', 'found -inf')),

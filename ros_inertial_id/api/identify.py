@@ -13,7 +13,7 @@ from .table import Table
 from ..checks import check as checkup
 from ..checks.admission import admission
 from ..checks.checked import checked_statistics, cleaned, judged
-from ..checks.finding import Checkup, DO_NOT_USE, Verdict, WRONG
+from ..checks.finding import Checkup, DO_NOT_USE, Finding, Verdict, WRONG
 from ..checks.velocity_kind import followed
 from ..errors import EstimationError, InertialIdError, RecordingError
 from ..identification import identify as spine
@@ -24,7 +24,9 @@ from ..measurement.recording import Recording
 from ..methods import METHODS
 from ..methods.capabilities import JointTorques
 from ..report import summary, write_report
+from ..report.curves import curves
 from ..report.uses import Uses
+from ..representation import brief, Line, plot_torques
 
 _logger = logging.getLogger(__name__)
 
@@ -57,6 +59,11 @@ class Result:
         return self.model.uses
 
     @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Return what the checks found in the training data, the worst first."""
+        return self.checkup.checks
+
+    @property
     def residuals(self) -> Table:
         """Return a row per joint: see ``Model.residuals``."""
         return self.model.residuals
@@ -67,6 +74,9 @@ class Result:
         return self.model.statistics.get('validation')
 
     def __repr__(self) -> str:
+        return brief(self.summary())
+
+    def __str__(self) -> str:
         return self.summary()
 
     def _repr_html_(self) -> str:
@@ -79,6 +89,17 @@ class Result:
     def summary(self) -> str:
         """Return what is known and how well it predicts, as text."""
         return summary(self.identification.model)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model file (YAML) to ``path``, see ``Model.save``."""
+        self.model.save(path)
+
+    def plot(self) -> Any:
+        """Return matplotlib axes (n,) with torques in validation, else training."""
+        identification = self.identification
+        blocks = identification.validation or identification.training
+        drawn = curves(identification.model, blocks).values()
+        return plot_torques([Line(c.name, c.unit, c.t, c.y, c.predicted) for c in drawn])
 
     def report(self, path: str | Path) -> str:
         """Write the page (HTML, complete in itself) to ``path``; return the path."""

@@ -20,8 +20,9 @@ from ..procedures.drift_result import Drift
 from ..procedures.many_recordings import identify_many as identify_bags
 from ..procedures.many_recordings import Many
 from ..report import summary, write_report
+from ..representation import brief
 
-ENGINE = ('jobs', 'scheduler', 'cache', 'keep_all')
+ENGINE = ('jobs', 'scheduler', 'cache', 'keep_all', 'log_format')
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,6 +47,9 @@ class ManyResult:
         return dict(self.many.left_out)
 
     def __repr__(self) -> str:
+        return brief(self.summary())
+
+    def __str__(self) -> str:
         return self.summary()
 
     def summary(self) -> str:
@@ -84,7 +88,7 @@ def identify_many(
     progress : called with (stage, bags done, bags in all)
     options : single options of the configuration by name; ``jobs`` (processes, 1),
         ``scheduler`` (address of a Dask scheduler), ``cache`` (folder of the factors, the user's
-        cache by default), ``keep_all``
+        cache by default), ``keep_all``, ``log_format``
     A bag that cannot be used is left out and named.  RecordingError where none can be used.
     """
     engine = Engine(progress=progress, **{k: options.pop(k) for k in ENGINE if k in options})
@@ -120,7 +124,7 @@ def drift(
     model : of this kind of robot, or the path of its file
     paths : bags, patterns, or folders; bags in one folder are of one robot
     progress : called with (stage, done, in all)
-    engine : ``jobs``, ``scheduler``, ``cache``, ``keep_all``, see ``identify_many``
+    engine : ``jobs``, ``scheduler``, ``cache``, ``keep_all``, ``log_format`` of ``identify_many``
     RecordingError where no bag can be used, RobotModelError where the model is of other robots.
     """
     if not isinstance(model, Model):

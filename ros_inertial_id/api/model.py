@@ -14,11 +14,12 @@ from numpy.typing import ArrayLike
 import yaml
 
 from .recordings import description_text, recording_of, Recordings, several, Source
-from .table import LinkRow, Table, table
+from .table import LinkRow, Row, Table, table
 from ..checks.admission import usable_by
 from ..checks.finding import NOT_CHECKED, Verdict, verdict_of
+from ..dynamics.inertial_parameters import about_origin, bodies, carrying_body
 from ..dynamics.robot_model import gravity_from_mounting, RobotModel, STANDARD_GRAVITY
-from ..errors import EstimationError, file_errors
+from ..errors import ConfigError, EstimationError, file_errors
 from ..identification.files import MODEL_FILE, read_text, write_text
 from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import validation
@@ -30,7 +31,7 @@ from ..identification.judge.prediction import (
     Prediction,
 )
 from ..identification.model.identified_description import description_of, not_held, pinocchio_of
-from ..identification.model.inverse_dynamics import InverseDynamics
+from ..identification.model.inverse_dynamics import InverseDynamics, joint_array
 from ..identification.model.outcome import described_model
 from ..identification.model.targets import target_named
 from ..identification.model.writers import WRITERS
@@ -38,7 +39,7 @@ from ..identification.prepare.mounting import check_robot
 from ..identification.settings import robot_of_model
 from ..methods import METHODS
 from ..report.knowledge import evaluate, fits, lead_columns, posterior
-from ..report.links import links_of, QUANTITIES
+from ..report.links import DECIDED, links_of, QUANTITIES
 from ..report.uses import Uses, uses_of
 
 if TYPE_CHECKING:
@@ -46,10 +47,12 @@ if TYPE_CHECKING:
     from ..procedures.payload import Payload
 
 COLUMNS = ('name', 'value', 'standard_error', 'unit', 'relative_percent', 'nominal', 'expression')
+MOTION = ('t', 'q', 'v', 'a')
+BEYOND = 2.0 * np.pi  # [rad] over a limit: a turn, which is no overshoot
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Model:
     """
     An identified robot under one mounting.
@@ -74,6 +77,21 @@ class Model:
             f'Model of {self.identified.robot["name"]} ({self.identified.method}): '
             f'{len(self.identified.base)} base parameters, {verdict}'
         )
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both predict the same, with the same errors, of one robot as mounted."""
+        if not isinstance(other, Model):
+            return NotImplemented
+        mine, theirs = self.identified, other.identified
+        return (
+            mine.robot['kinematics_sha256'] == theirs.robot['kinematics_sha256']
+            and mine.parameters == theirs.parameters
+            and np.array_equal(self.gravity_base, other.gravity_base)
+            and np.array_equal(mine.values, theirs.values)
+            and np.array_equal(mine.covariance, theirs.covariance)
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # it holds arrays
 
     def __reduce__(self) -> tuple[Any, ...]:  # what is cached is made again
         return Model, (self.identified, self.gravity_base, self.rows)
@@ -144,6 +162,11 @@ class Model:
         return _numbers_of(self.identified.base, 'standard_error')
 
     @property
+    def standard_errors(self) -> dict[str, float]:
+        """Return ``bse`` by the names of the base parameters, NaN where not determined."""
+        return dict(zip(self.base_parameters.names, self.bse.tolist()))
+
+    @property
     def combined(self) -> np.ndarray:
         """
         Return the combined standard errors (b,): with what no recording shows, see ``budget``.
@@ -191,6 +214,45 @@ class Model:
             rows.append(row)
         return table('link', rows, LinkRow)
 
+    @cached_property
+    def parameters(self) -> Table:
+        """
+        Return a row per standard parameter: name, owner, value, standard error, unit.
+
+        About the frame of the link's joint.  Torque cannot split mass between neighbouring links:
+        there the error is that of the description, see ``base_parameters`` for what is identified.
+        """
+        errors = np.sqrt(np.maximum(np.diag(self._errors), 0.0))
+        rows = []
+        for p, value, error in zip(self.identified.parameters, self.identified.values, errors):
+            rows.append(
+                {
+                    'name': p.name,
+                    'owner': p.owner,
+                    'value': float(value),
+                    'standard_error': float(error),
+                    'unit': p.unit,
+                }
+            )
+        return table('parameter', rows)
+
+    @property
+    def total_mass(self) -> Row:
+        """
+        Return ``value``, ``standard_error`` [kg] of all links, and whether data determine it.
+
+        On a fixed base they do not: the first link's mass is as described.
+        """
+        masses = list(bodies(self.identified.parameters).values())
+        variance = self._errors[np.ix_(masses, masses)].sum()
+        before = sum(self.identified.parameters[k].prior_sd ** 2 for k in masses)
+        return Row(
+            value=float(self.identified.values[masses].sum()),
+            standard_error=float(np.sqrt(max(variance, 0.0))),
+            unit='kg',
+            determined=bool(DECIDED * variance < before),
+        )
+
     @property
     def link_names(self) -> tuple[str, ...]:
         """Return the names of the links with a mass."""
@@ -213,7 +275,7 @@ class Model:
 
         ``regressor @ base_parameters.value`` is ``torque`` where all parameters are determined.
         """
-        return self._dynamics.regressor(q, v, a)[..., lead_columns(self.identified)]
+        return self._dynamics.regressor(self._radians(q), v, a)[..., lead_columns(self.identified)]
 
     def torque(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
         """
@@ -223,23 +285,25 @@ class Model:
         as developed in the direction of v, and nothing at v = 0.  Just after a reversal that is
         too much, by up to twice the Coulomb friction; ``predict`` of the motion knows the way.
         """
-        return self._dynamics.torque(q, v, a)
+        return self._dynamics.torque(self._radians(q), v, a)
+
+    inverse_dynamics = torque
 
     def gravity(self, q: ArrayLike) -> np.ndarray:
         """Return the torques (..., n) [N m] that hold the links at rest at q (..., n)."""
-        return self._dynamics.gravity(q)
+        return self._dynamics.gravity(self._radians(q))
 
     def coriolis(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
         """Return the torques (..., n) C(q, v) v [N m] of Coriolis and centrifugal forces."""
-        return self._dynamics.coriolis(q, v)
+        return self._dynamics.coriolis(self._radians(q), v)
 
     def mass_matrix(self, q: ArrayLike) -> np.ndarray:
         """Return the mass matrices (..., n, n) [kg m^2] at q (..., n), rotors included."""
-        return self._dynamics.mass_matrix(q)
+        return self._dynamics.mass_matrix(self._radians(q))
 
     def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
         """Return the accelerations (..., n) at states q, v under torques tau (..., n) [N m]."""
-        return self._dynamics.forward_dynamics(q, v, tau)
+        return self._dynamics.forward_dynamics(self._radians(q), v, tau)
 
     def friction(self, v: ArrayLike) -> np.ndarray:
         """Return the friction torques (..., n) [N m] at v (..., n), offsets included."""
@@ -258,6 +322,33 @@ class Model:
         check_robot(self.identified, mounted._robot)
         return mounted
 
+    def with_payload(
+        self,
+        mass: 'float | Payload',
+        center_of_mass: ArrayLike = (0.0, 0.0, 0.0),
+        inertia: ArrayLike = 0.0,
+        link: str = '',
+    ) -> 'Model':
+        """
+        Return the model with a known load fixed to a link; its error is taken as zero.
+
+        mass : [kg], or a Payload; center_of_mass : (3,) [m] in the frame of the link's joint
+        inertia : (3, 3) about it [kg m^2], 0 of a point; link : its name, '' for the last
+        """
+        model = self.identified
+        if isinstance(mass, (int, float)):
+            centre = joint_array('center_of_mass', center_of_mass, 3)
+            about = joint_array('inertia', inertia, 3) * np.ones((3, 3))
+            ten = about_origin(float(mass), centre, about)
+        else:
+            ten, link = mass.parameters, mass.link
+        _, first = carrying_body(model.parameters, link)
+        added = dict(zip([p.name for p in model.parameters[first : first + 10]], ten))
+        base = [_with_added(entry, added) for entry in model.base]
+        values = model.values.copy()
+        values[first : first + 10] += ten
+        return Model(replace(model, values=values, base=base), self.gravity_base)
+
     def predict(self, motion: Source | Motion) -> Prediction:
         """
         Return the predicted torques of a motion, presliding friction with its memory.
@@ -269,8 +360,12 @@ class Model:
         Friction begins as unknown: zero until a joint has moved by its presliding distance.
         """
         if isinstance(motion, (list, tuple)):
+            if len(motion) != len(MOTION):
+                raise ConfigError(
+                    'motion', expected='(t, q, v, a), or a recording', found=f'{len(motion)} parts'
+                )
             t, q, v, a = motion
-            return predict_motion(self.identified, self._robot, (t, q, v, a))
+            return predict_motion(self.identified, self._robot, (t, self._radians(q), v, a))
         return predict(self.identified, recording_of(motion, self.identified.robot['urdf']))
 
     def validate(self, recordings: Recordings, *, force: bool = False) -> dict[str, Any]:
@@ -408,6 +503,24 @@ class Model:
     def _errors(self) -> np.ndarray:
         return posterior(self.identified, alone=True)
 
+    def _radians(self, q: ArrayLike) -> np.ndarray:
+        """Return positions ``q``; ConfigError far beyond a joint's limits, as degrees are."""
+        positions = joint_array('q', q, len(self.joint_names))
+        if not isinstance(self._robot, RobotModel):
+            return positions
+        limits = np.fmax(np.abs(self._robot.lower), np.abs(self._robot.upper))
+        turned = ~np.array(self._robot.prismatic) & (np.abs(positions) > limits + BEYOND)
+        if turned.any():
+            joint = int(np.argmax(turned.reshape(-1, len(limits)).any(axis=0)))
+            found = float(np.abs(positions[..., joint]).max())
+            raise ConfigError(
+                f'q of {self.joint_names[joint]}',
+                expected=f'radians, up to {limits[joint]:.3g} by its limits',
+                found=f'{found:.4g}',
+                do='numpy.radians(q), if these are degrees',
+            )
+        return positions
+
     @cached_property
     def _robot(self) -> Any:
         return robot_of_model(self.identified, self.gravity_base)
@@ -479,6 +592,15 @@ def load_model(path: str | Path) -> Model:
     if file.is_dir():
         file = file / MODEL_FILE
     return model_of(identified, rows_path(file))
+
+
+def _with_added(entry: dict[str, Any], added: Mapping[str, float]) -> dict[str, Any]:
+    """Return an ``entry`` of a base parameter with standard parameters ``added`` to its sum."""
+    if entry['value'] is None:
+        return entry
+    shares = entry['grouping'].items()
+    change = sum(coefficient * added.get(name, 0.0) for name, coefficient in shares)
+    return {**entry, 'value': entry['value'] + float(change)}
 
 
 def _percent(rms: float, measured: float | None) -> float | None:

@@ -7,7 +7,7 @@ from typing import Any
 from ..errors import RecordingError
 from ..identification.files import read_description
 from ..identification.prepare.description_choice import with_shared_texts
-from ..measurement.bags.log import read_recording
+from ..measurement.bags.log import AS_NAMED, LogFormat, read_recording
 from ..measurement.recording import Recording
 
 Source = Any  # a Recording, the path of a bag or log, or a table: see ``recording_of``
@@ -43,26 +43,32 @@ def description_text(urdf: str | Path) -> str:
     return read_description(urdf)
 
 
-def several(recordings: Recordings, urdf: str = '') -> list[Recording]:
-    """Return one or several ``recordings``, or none, as Recordings; ``urdf`` : of logs, text."""
+def several(
+    recordings: Recordings, urdf: str = '', log_format: LogFormat = AS_NAMED
+) -> list[Recording]:
+    """
+    Return one or several ``recordings``, or none, as Recordings.
+
+    urdf, log_format : see ``recording_of``
+    """
     if not isinstance(recordings, (list, tuple, Iterator)):
         recordings = [recordings]
     sources = [source for source in recordings if source is not None]
-    return with_shared_texts([recording_of(source, urdf) for source in sources])
+    return with_shared_texts([recording_of(source, urdf, log_format) for source in sources])
 
 
-def recording_of(source: Source, urdf: str = '') -> Recording:
+def recording_of(source: Source, urdf: str = '', log_format: LogFormat = AS_NAMED) -> Recording:
     """
     Return the Recording that a ``source`` is, lies at, or holds.
 
     source : Recording, path of a bag (BAG@START:END for a window) or log, or a table
-    urdf : text of the description, for logs and tables
+    urdf : text of the description, for logs and tables; log_format : of logs, that lack names
     RecordingError for what is none of these.
     """
     if isinstance(source, Recording):
         return source
     if isinstance(source, (str, Path)):
-        return read_recording(source, urdf)
+        return read_recording(source, urdf, log_format)
     if not isinstance(source, Mapping) and not issubclass(type(source), Sized):
         raise RecordingError(
             'recordings',

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ConfigError
+from ..representation import brief
 
 SYMMETRIC = ('xx', 'xy', 'xz', 'xy', 'yy', 'yz', 'xz', 'yz', 'zz')  # moments, row by row
 
@@ -126,6 +127,9 @@ class Table(Sequence[Row]):
         return frame.set_index(self.columns[:1])
 
     def __repr__(self) -> str:
+        return brief(str(self))
+
+    def __str__(self) -> str:
         cells = [self.columns, *map(self._cells, self.rows)]
         widths = [max(map(len, column)) for column in zip(*cells)]
         return '\n'.join(_padded(line, widths) for line in cells)

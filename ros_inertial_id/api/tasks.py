@@ -34,21 +34,37 @@ def payload(
     return model_in(model).payload(recordings, empty=empty, link=link, frame=frame, force=force)
 
 
+def validate(model: AnyModel, recordings: Recordings, *, force: bool = False) -> dict[str, Any]:
+    """Return the residuals of a ``model`` on other recordings, see ``Model.validate``."""
+    return model_in(model).validate(recordings, force=force)
+
+
 def compare(
-    models: Sequence[AnyModel], recording: Recordings = None, *, force: bool = False
+    models: AnyModel | Sequence[AnyModel],
+    *more: Any,
+    recording: Recordings = None,
+    force: bool = False,
 ) -> Comparison:
     """
     Return the Comparison of two or more models of one robot, with significant differences.
 
+    models, more : ``compare(first, second)``, or a list of models and the recording
     recording : on which all of them predict, see ``identify``; None: parameters alone
     force : also on one that checks refuse, which the Comparison says; else RecordingError
     ConfigError for fewer models, RobotModelError where they are of different kinematics.
     """
-    if len(models) < 2:
-        raise ConfigError('compare', found=f'{len(models)} model', expected='two models or more')
-    identified = [model_in(model).identified for model in models]
+    compared: Sequence[AnyModel]
+    if isinstance(models, Sequence) and not isinstance(models, str):
+        compared = models
+        if more:
+            recording = more[0]
+    else:
+        compared = [models, *more]
+    if len(compared) < 2:
+        raise ConfigError('compare', found=f'{len(compared)} model', expected='two models or more')
+    identified = [model_in(model).identified for model in compared]
     names = []
-    for number, model in enumerate(models, 1):
+    for number, model in enumerate(compared, 1):
         path = isinstance(model, (str, Path))
         names.append(str(model) if path else f'model {number}')
     predicted = usable_by(identified[0], several(recording, identified[0].robot['urdf']), force)

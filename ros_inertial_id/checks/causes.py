@@ -48,6 +48,7 @@ from .thresholds import (
     UNRELATED_RESIDUAL,
     UNUSABLE_RESIDUAL,
 )
+from ..measurement.joints.drives import COMMAND, gains_to_paste
 from ..measurement.joints.effort_source import DESCRIBED_SCALE
 
 CONFIRMED = 3  # causes at most, by four consistent solutions each
@@ -380,26 +381,27 @@ def _gains_advice(test, factors, unknown):
 
     unknown : names of joints that show none
     """
-    options = test.data.options
+    options, kind = test.data.options, 'current'
     weigh = 'inertial-id drive-gains finds it from a weighed load'
-    calibration = f'calibration: [{DESCRIBED_SCALE:g}]'
+    gains = 1.0 / np.broadcast_to(factors, len(test.names))
     if test.data.first.effort_source.is_commanded:
-        stiffness = np.array(options.stiffness) / factors
-        return f'give stiffness: [{_listed(stiffness)}], {calibration}; {weigh}'
-    if options.drive_gain:
+        kind, gains = COMMAND, np.array(options.stiffness) * gains
+    elif options.drive_gain:
         return f'the drive_gain: that is given is another: correct it; {weigh}'
-    give = 'publish torques, or give effort_kind: current and'
-    if any(recording.effort_kind for recording in test.data.recordings):
-        give = 'give'
+    by_joint = dict(zip(test.names, map(_three_digits, gains)))
+    by_joint |= dict.fromkeys(unknown)
+    line = gains_to_paste(
+        test.data.method.name, kind, by_joint, dict.fromkeys(test.names, DESCRIBED_SCALE)
+    )
     middle = ''
     if unknown:
-        middle = f' (for {", ".join(unknown)} the middle one)'
+        middle = f' ({", ".join(unknown)} not determined: the middle one, error 100 %)'
     return (
-        f'{give} drive_gain: [{_listed(1.0 / factors)}]{middle}, {calibration}, as accurate as '
-        'the masses in the description, which a model with these gains cannot check; torque over '
-        f'gain predicts the current in any case; {weigh}'
+        f'write to gains.yaml: {line}{middle}, and give it as inertial-id identify --config '
+        'gains.yaml, or publish torques; '
+        f'such gains are as accurate as the masses in the description; {weigh}'
     )
 
 
-def _listed(values):
-    return ', '.join(f'{value:.3g}' for value in values)
+def _three_digits(value):
+    return float(f'{value:.3g}')

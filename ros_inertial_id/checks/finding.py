@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, field
 import math
 from typing import Any
 
+from ..representation import brief
+
 NOTE, MASKED, DOUBTFUL, WRONG = 'note', 'masked', 'doubtful', 'wrong'
 SEVERITIES = (NOTE, MASKED, DOUBTFUL, WRONG)
 WORDS = GOOD, USABLE, NOT_CHECKED, DO_NOT_USE = 'good', 'usable', 'not checked', 'do not use'
@@ -25,10 +27,10 @@ def severity_of(amount: float, limit: float, within: str, beyond: str) -> str:
 
 
 def odds(evidence: float) -> str:
-    """Return a log-likelihood difference, the ``evidence``, as odds."""
+    """Return a log-likelihood difference, the ``evidence``, as odds in words."""
     if evidence < 10.0:
-        return f'{math.exp(evidence):.0f} to 1'
-    return f'above {math.exp(10.0):.0f} to 1'
+        return f'odds {math.exp(evidence):.0f} to 1'
+    return 'certain'
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Finding:
     def amount(self) -> str:
         """Return the evidence with its unit; a log-likelihood difference as odds."""
         if self.unit == NATS:
-            return f'odds {odds(self.evidence)}'
+            return odds(self.evidence)
         unit = self.unit
         if self.evidence == 1.0 and ' ' not in unit:
             unit = unit.removesuffix('s')
@@ -137,6 +139,9 @@ class Checkup:
     best: Mapping[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
+        return brief(self.text())
+
+    def __str__(self) -> str:
         return self.text()
 
     def to_dict(self) -> dict[str, Any]:
@@ -165,10 +170,14 @@ class Checkup:
         lines += [self._line(finding) for finding in self.checks]
         if not self.checks:
             lines.append('nothing was found')
-        lines += [f'{joint}: {v}' for joint, v in self.joints.items() if v.word != GOOD]
+        for joint, verdict in self.joints.items():
+            if verdict.word != GOOD and verdict.reasons != self.verdict.reasons:
+                lines.append(f'{joint}: {verdict}')
         if any(self.masked):
             shares = ', '.join(f'{100 * share:.2g} %' for share in self.masked)
-            lines.append(f'left out: {shares} of the samples (--keep-all uses them)')
+            lines.append(
+                f'left out: {shares} of the samples (inertial-id identify --keep-all uses them)'
+            )
         return '\n'.join(lines)
 
     def _line(self, finding):

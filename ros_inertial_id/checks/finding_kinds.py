@@ -38,8 +38,7 @@ class FindingKind:
 
 QUANTITIES = 'position', 'velocity', 'effort'
 PUBLISH_RADIANS = (
-    'publish radians; of a log give the unit when you import it: '
-    '--columns "q_*_deg=NAME_* v_*_deg_s=NAME_*"'
+    'publish radians; of a log give the unit: --columns "q_*_deg=NAME_* v_*_deg_s=NAME_*"'
 )
 CORRECT_EITHER = (
     'correct the one that is wrong, to rad and rad/s; if it is the velocities, velocity: auto '
@@ -543,14 +542,13 @@ MODEL_KINDS: dict[str, FindingKind] = {
     'description of another robot': FindingKind(
         'this description does not explain the efforts: {by_description:.0f} % relative residual '
         'by the description alone, {left:.0f} % with any bodies',
-        'give the --urdf of this robot, with its joints in this order',
+        'give the description of this robot, with its joints in this order',
         LEFT_OUT,
         '% of the torque',
         WRONG,
     ),
     'bodies other than described': FindingKind(
-        'the torques are about {factor:.2g} times those that the description gives: '
-        '{by_description:.0f} % relative residual by the description alone',
+        'the description alone leaves {by_description:.0f} % of the torque{factor}',
         'no recording tells other masses from another unit of the efforts: weigh the robot',
         'left-out residual of the description',
         '% of the torque',

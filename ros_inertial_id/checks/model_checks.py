@@ -57,6 +57,7 @@ DESCRIBED = {
     'placeholders described': ('placeholder',),
     'sides described unlike': ('mirrored links differ', 'products with wrong sign'),
 }
+ABOUT_ONE = 1.05  # factor of torques: less is not worth a word
 LEGS = ', or legs are in contact with the ground'
 
 Rms = dict[str, dict[str, float]]  # {'torque', ...: {joint: of it}}
@@ -281,10 +282,17 @@ def _other_bodies(test: RecordingUnderTest) -> list[Finding]:
         test.names,
         100.0 * share,
         severity=severity_of(share, UNUSABLE_RESIDUAL, within=NOTE, beyond=DOUBTFUL),
-        factor=float(np.median(factors[test.moved])),
+        factor=_times(float(np.median(factors[test.moved]))),
         by_description=100.0 * share,
     )
     return [other]
+
+
+def _times(factor: float) -> str:
+    """Return in words by which ``factor`` torques differ from described ones, '' for about 1."""
+    if abs(np.log(max(abs(factor), 1e-9))) < np.log(ABOUT_ONE):
+        return ''
+    return f', whose torques are about {factor:.2g} times as large as described'
 
 
 def _gains_from_masses(test: RecordingUnderTest) -> list[Finding]:

@@ -100,9 +100,9 @@ class Judged:
         small = not least < share <= GOOD_RESIDUAL
         if small or residual < BEYOND_NOISE * noise:
             return []
-        said = f'{self.words(share)}, systematic'
         noise_share = _percent(share * noise / residual)
-        return [_joined(said, [f'noise of the efforts leaves {noise_share}', *self._best(joints)])]
+        less = [f'sensor noise alone leaves {noise_share}', *self._best(joints)]
+        return [f'{self.words(share)}, where {", ".join(less)}: something is not modelled']
 
     def compared(self, joints: Sequence[str]) -> str:
         """Return the residual of ``joints`` in words, and how good it could be."""

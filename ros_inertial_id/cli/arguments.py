@@ -89,6 +89,17 @@ FOR = several(
 REPORT = argument('--report', 'HTML page to write; default: none', default='', metavar='FILE')
 EMPTY = several('--empty', 'recording without a load', metavar='BAG')
 LINK = argument('--link', 'that carries the load; default: the last', default='')
+LOG = (
+    argument(
+        '--columns',
+        'of a log, what columns of other names are, * for the joint: '
+        '"q_*=*_angle tau_*=*_moment"; or all columns without a header line: '
+        '"time q1..q6 v1..v6 - tau1..tau6"; of several files with ; between',
+        default='',
+    ),
+    argument('--rate', 'samples per second, for a log without time', type=float),
+    argument('--joints', 'of a log, joint names in the order of the columns, with commas'),
+)
 MANY = (
     argument(
         '--scheduler',
@@ -104,11 +115,9 @@ MANY = (
 )
 
 
-def out(words: str, required: bool = False) -> Argument:
-    """Return the option --out, ``words`` : what is written there."""
-    if not required:
-        words = f'{words}; default: none'
-    return argument('--out', words, required=required, default='')
+def out(words: str, default: str = '') -> Argument:
+    """Return the option --out, ``words`` : what is written there, or by ``default``."""
+    return argument('--out', f'{words}; default: {default or "none"}', default=default)
 
 
 def jobs(default: int | None) -> Argument:
@@ -177,6 +186,7 @@ VERBS = {
             argument('urdf', 'robot description'),
             config('design'),
             MOUNTING,
+            LOCK,
             argument(
                 '--model',
                 'model.yaml of a first identification: a motion for what is not '
@@ -185,7 +195,7 @@ VERBS = {
             argument('--period', 'duration of the motion [s]', type=float),
             argument('--seconds', 'how long the search may take', type=float),
             argument('--seed', 'of the random motions it starts from', type=int),
-            out('folder for motion.yaml, .csv, .html', True),
+            out('folder for motion.yaml, .csv, .html', 'motion'),
         ),
     ),
     'import': Verb(
@@ -201,16 +211,8 @@ VERBS = {
                 nargs='+',
             ),
             argument('--urdf', 'robot description, stored in the bag', required=True),
-            out('bag to write', True),
-            argument('--rate', 'samples per second, for a log without time', type=float),
-            argument(
-                '--columns',
-                'what columns of other names are, * for the joint: '
-                '"q_*=*_angle tau_*=*_moment"; or all columns without a header line: '
-                '"time q1..q6 v1..v6 - tau1..tau6"; of several files with ; between',
-                default='',
-            ),
-            argument('--joints', 'joint names in the order of the columns, with commas'),
+            out('bag to write', 'bag'),
+            *LOG,
         ),
     ),
     'audit': Verb(
@@ -239,6 +241,7 @@ VERBS = {
         (
             bags('recording to examine'),
             URDF,
+            *LOG,
             config('named as the method'),
             method,
             MOUNTING,
@@ -256,6 +259,7 @@ VERBS = {
             bags('bag to identify from; a folder or pattern (in quotes) of many'),
             several('--validate', 'bag to validate on', metavar='BAG'),
             URDF,
+            *LOG,
             MOUNTING,
             argument(
                 '--identify-gravity',
@@ -282,7 +286,7 @@ VERBS = {
                 'URDF, or the YAML of a rig (with --consistent)',
             ),
             FOR,
-            out('folder for model.yaml and report.html', True),
+            out('folder for model.yaml and report.html', 'result'),
             argument(
                 '--keep-all',
                 'use also the samples that the checks would mask',
@@ -302,6 +306,7 @@ VERBS = {
         (
             MODEL,
             argument('bag', 'bag to validate on'),
+            *LOG,
             STRICT,
             FORCE,
             out('folder for report.html'),
@@ -321,7 +326,7 @@ VERBS = {
         (
             MODEL,
             argument('--for', 'what reads it', required=True, choices=TARGETS, dest='target'),
-            out('file to write', True),
+            argument('--out', 'file to write; default: named as the target', default=''),
         ),
     ),
     'compare': Verb(
@@ -332,6 +337,7 @@ VERBS = {
         (
             argument('models', 'model.yaml, two or more', nargs='+', metavar='MODEL'),
             argument('--bag', 'bag on which all of them predict', default=''),
+            *LOG,
             FORCE,
             out('folder for comparison.html'),
         ),
@@ -348,6 +354,7 @@ VERBS = {
             ),
             jobs(1),
             *MANY,
+            *LOG,
             out('folder for drift.html and tables (CSV)'),
         ),
     ),
@@ -380,6 +387,7 @@ VERBS = {
                 default=[],
             ),
             URDF,
+            *LOG,
             LINK,
             argument('--frame', 'link in whose frame the numbers are given', default=''),
             FORCE,
@@ -400,6 +408,7 @@ VERBS = {
             several('--gain', 'torque per effort that is known', metavar='JOINT=GAIN'),
             LINK,
             URDF,
+            *LOG,
             config('named as the method'),
             argument(
                 '--method',
@@ -409,6 +418,7 @@ VERBS = {
                 choices=['', 'serial_arm', 'closed_loop'],
             ),
             MOUNTING,
+            LOCK,
             FORCE,
         ),
     ),

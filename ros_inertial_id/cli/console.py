@@ -1,6 +1,6 @@
 """Console: what the verbs share, bags and texts in, files, numbers and progress out."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import json
 from pathlib import Path
 import shlex
@@ -12,10 +12,13 @@ import numpy as np
 
 from .arguments import LOAD
 from ..checks.finding import DO_NOT_USE
+from ..dynamics.robot_model import check_locked
 from ..errors import ConfigError, printable
 from ..identification.files import make_folder, read_description
 from ..identification.identified_model import plain
 from ..identification.model.targets import file_name
+from ..measurement.bags.log import LogFormat
+from ..measurement.recording import Recording
 from ..report import outline
 
 if TYPE_CHECKING:
@@ -44,11 +47,26 @@ def changed(options: Any, *names: str) -> dict[str, Any]:
     return changes
 
 
+def check_lock(options: Any, urdf: str, recordings: Sequence[Recording] = ()) -> None:
+    """Raise ConfigError where --lock names no joint of ``urdf``, or of the recordings' own."""
+    texts = [text for text in (urdf, *(r.robot_description for r in recordings)) if text]
+    if options.lock is not None and texts and texts[0].lstrip().startswith('<'):
+        check_locked(texts[0], options.lock.split(','))
+
+
 def description_in(path: str) -> str:
     """Return the text of the description that --urdf gives, '' for none."""
     if not path:
         return ''
     return read_description(path)
+
+
+def log_format(options: Any) -> LogFormat:
+    """Return what --columns, --rate and --joints say of logs."""
+    names = ()
+    if options.joints:
+        names = tuple(options.joints.split(','))
+    return LogFormat(names, options.rate, options.columns)
 
 
 def show(

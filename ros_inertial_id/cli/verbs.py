@@ -7,7 +7,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TYPE_CHECKING
 
-from .console import changed, description_in, identified, numbers_in, page, Progress, show, status
+from .console import (
+    changed,
+    check_lock,
+    description_in,
+    identified,
+    log_format,
+    numbers_in,
+    page,
+    Progress,
+    show,
+    status,
+)
 from ..api import identify as api
 from ..api.model import load_model
 from ..api.recordings import recording_of
@@ -23,6 +34,7 @@ from ..identification.files import make_folder, read_description
 from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import Identification, validation
 from ..identification.judge.prediction import predict, with_prediction
+from ..identification.model.targets import file_name
 from ..identification.prepare.dataset import seen_before
 from ..identification.settings import load_options, options_class, prediction_options
 from ..measurement.bags.log_joint_names import ORDERED
@@ -46,15 +58,13 @@ def import_(options: Any) -> None:
     from ..measurement.bags.log import read_log
     from ..measurement.bags.writing import write_recording
 
-    joints = None
-    if options.joints:
-        joints = options.joints.split(',')
+    given = log_format(options)
     recording = read_log(
         options.log,
         read_description(options.urdf),
-        joint_names=joints,
-        rate=options.rate,
-        columns=options.columns,
+        joint_names=given.joint_names or None,
+        rate=given.rate,
+        columns=given.columns,
     )
     write_recording(options.out, recording)
     messages = {topic: len(channel) for topic, channel in recording.channels.items()}
@@ -109,7 +119,10 @@ def _without_efforts(recording: Recording) -> list[str]:
     """Return in words how joint states with commands, and without efforts, are identified."""
     if _has_efforts(recording) or not _has_commands(recording):
         return []
-    return ['  no efforts: identify with effort_kind: command, stiffness and damping']
+    return [
+        '  no efforts, but commands: write "serial_arm: {effort_kind: command}" to servo.yaml, '
+        'then inertial-id drive-gains --empty BAG --config servo.yaml'
+    ]
 
 
 def identify_(options: Any) -> int:
@@ -121,8 +134,9 @@ def identify_(options: Any) -> int:
     load_options(options.config, options.method, changes, urdf)  # refused before bags are read
     if _are_many(options):
         return _identify_many(options, changes, urdf)
-    recordings = recordings_in(options.bags, urdf)
-    others = recordings_in(options.validate, urdf)
+    recordings = recordings_in(options.bags, urdf, log_format(options))
+    others = recordings_in(options.validate, urdf, log_format(options))
+    check_lock(options, urdf, recordings)
     make_folder(options.out)
     gravity: dict[str, Any] = {}
     if options.identify_gravity:
@@ -159,7 +173,7 @@ def _identify_many(options: Any, changes: dict[str, Any], urdf: str) -> int:
             found='many recordings',
             do='find gravity from one bag, and give the --mounting',
         )
-    others = recordings_in(options.validate, urdf)
+    others = recordings_in(options.validate, urdf, log_format(options))
     make_folder(options.out)
     with Progress('bags') as progress:
         result = identify_many(
@@ -173,6 +187,7 @@ def _identify_many(options: Any, changes: dict[str, Any], urdf: str) -> int:
             scheduler=options.scheduler,
             cache=options.cache,
             keep_all=options.keep_all,
+            log_format=log_format(options),
             **changes,
         )
     many, unused = result.many, result.left_out
@@ -196,7 +211,8 @@ def _identify_many(options: Any, changes: dict[str, Any], urdf: str) -> int:
 def check_(options: Any) -> int:
     """Say what is wrong with recordings; return the exit status."""
     urdf = description_in(options.urdf)
-    recordings = recordings_in(options.bags, urdf)
+    recordings = recordings_in(options.bags, urdf, log_format(options))
+    check_lock(options, urdf, recordings)
     with Progress('bags') as progress:
         found = api.check(
             recordings,
@@ -216,7 +232,7 @@ def check_(options: Any) -> int:
 def validate(options: Any) -> int:
     """Validate a model on a bag; return the exit status."""
     model = load_model(options.model).identified
-    recording = recording_of(options.bag, model.robot['urdf'])
+    recording = recording_of(options.bag, model.robot['urdf'], log_format(options))
     with Progress() as progress:
         result = validated(model, [recording], options.force, progress)
     fit, verdict, checkup = result.fit, result.verdict, result.checkup
@@ -365,7 +381,8 @@ def _judged(verdict: Mapping[str, Any]) -> str:
 
 def export(options: Any) -> None:
     """Write a model for a simulator or library; say what it does not hold."""
-    written = load_model(options.model).export(options.target, options.out)
+    path = options.out or file_name(options.target)
+    written = load_model(options.model).export(options.target, path)
     show(options, written.to_dict(), repr(written))
 
 
@@ -374,7 +391,11 @@ def compare(options: Any) -> None:
     from ..api.tasks import compare as compared
     from ..report.sheets import comparison_sheet
 
-    comparison = compared(options.models, options.bag or None, force=options.force)
+    recording = None
+    if options.bag:
+        urdf = load_model(options.models[0]).identified.robot['urdf']
+        recording = recording_of(options.bag, urdf, log_format(options))
+    comparison = compared(options.models, recording, force=options.force)
     files = page(
         options, _in_folder(options.out, 'comparison.html'), lambda: comparison_sheet(comparison)
     )
@@ -400,6 +421,7 @@ def drift_(options: Any) -> None:
             jobs=options.jobs,
             cache=options.cache,
             scheduler=options.scheduler,
+            log_format=log_format(options),
             progress=progress,
         )
     files = page(options, _in_folder(options.out, 'drift.html'), lambda: drift_sheet(changes))
@@ -436,10 +458,18 @@ def payload(options: Any) -> None:
             do='give MODEL BAG, or --empty BAG BAG --loaded BAG BAG',
         )
     urdf = description_in(options.urdf)
-    empty = recordings_in(options.empty, urdf)
-    bare = model_in(options.model or api.identify(empty, urdf=urdf))
+    if options.model:
+        bare = model_in(options.model)
+        urdf = bare.identified.robot['urdf']
+    empty = recordings_in(options.empty, urdf, log_format(options))
+    if not options.model:
+        bare = model_in(api.identify(empty, urdf=urdf))
     load = bare.payload(
-        loaded, empty=empty, link=options.link, frame=options.frame, force=options.force
+        recordings_in(loaded, urdf, log_format(options)),
+        empty=empty,
+        link=options.link,
+        frame=options.frame,
+        force=options.force,
     )
     source = options.model or ', '.join(options.empty)
     files = page(options, options.report, lambda: payload_sheet(load, bare.identified, source))
@@ -456,6 +486,7 @@ def design_(options: Any) -> None:
         options.config, changed(options, 'mounting', 'model', 'period', 'seconds', 'seed')
     )
     urdf = read_description(options.urdf)
+    check_lock(options, urdf)
     beside = str(Path(options.urdf).resolve().parent)  # where its meshes may be
     settings = replace(settings, meshes=(*settings.meshes, beside))
     gravity = gravity_from_mounting(

@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from .console import changed, description_in, known_load, numbers_in, show
+from .console import changed, description_in, known_load, log_format, numbers_in, show
 from ..api.recordings import recording_of
 from ..checks.finding import forced_lines
 from ..errors import ConfigError
+from ..identification.prepare.dataset import each_once
 from ..identification.settings import load_options
-from ..measurement.joints.drives import is_commanded
+from ..measurement.bags.log import AS_NAMED, LogFormat
+from ..measurement.joints.drives import gains_to_paste, is_commanded
 from ..measurement.joints.effort_source import SCALE_ERRORS
 from ..measurement.recording import Recording
 from ..procedures.drive_gains import (
@@ -34,40 +36,39 @@ def drive_gains(options: Any) -> None:
     if options.force:
         gains_of = forced_drive_gains
     result = gains_of(
-        [(recording, _drive_load(load)) for recording, load in _recordings(options, urdf)],
+        [
+            (recording, _drive_load(load))
+            for recording, load in _recordings(options, urdf, log_format(options))
+        ],
         settings,
         method=method,
         link=options.link,
         urdf=urdf,
         known=dict(_gain(words) for words in options.gain),
     )
+    line = _line_to_paste(result, method, settings.effort_kind)
     numbers: dict[str, Any] = {
+        'configuration': line,
         'gains': result.gains,
         'standard_errors': result.gain_errors,
         'relative_percent': result.relative_percent,
     }
     if result.forced:
         numbers['forced'] = result.forced
-    show(options, numbers, '\n'.join(_gain_lines(result, settings.effort_kind)))
+    show(options, numbers, '\n'.join([*_gain_lines(result, settings.effort_kind), line]))
 
 
 def _gain_lines(result: DriveGains, effort_kind: str) -> list[str]:
-    """Return the gains as lines, the last of them the options to identify with."""
-    unit, settings = 'torque per effort', 'effort_kind: current, drive_gain'
+    """Return the gains as lines, the last of them what to do with the line to paste."""
+    unit = 'torque per effort'
     if is_commanded(effort_kind):
-        unit, settings = 'N m/rad', f'effort_kind: {effort_kind}, stiffness'
-    rows, values, calibration = [], [], []
+        unit = 'N m/rad'
+    rows, unknown = [], []
     for joint in result.standard_deviation:
         gain, error = result.gains.get(joint), result.gain_errors.get(joint)
         rows.append(number_row(joint, gain, error, unit))
-        value = relative = '?'
-        if gain is not None:
-            relative_error = SCALE_ERRORS[effort_kind]  # where the gain was given
-            if error:
-                relative_error = abs(error / gain)
-            value, relative = f'{gain:.6g}', f'{relative_error:.2g}'
-        values.append(value)
-        calibration.append(relative)
+        if gain is None:
+            unknown.append(joint)
     lines = [*forced_lines(result.forced), *aligned(rows)]
     lines.append(f'{result.relative_percent:.2f} % relative residual of the effort')
     if result.described:
@@ -75,8 +76,28 @@ def _gain_lines(result: DriveGains, effort_kind: str) -> list[str]:
             'The described masses fix the scale, taken to be right within 15 %; least sure are '
             'joints that gravity does not load. Weigh a load (--loaded) for a better one.'
         )
-    lines.append(f'{settings}: [{", ".join(values)}], calibration: [{", ".join(calibration)}]')
+    if unknown:
+        lines.append(
+            f'{", ".join(unknown)}: the middle of the others stands below with an error of 100 %; '
+            'give what you know by --gain JOINT=GAIN'
+        )
+    lines.append('Write the next line to gains.yaml, then identify with --config gains.yaml:')
     return lines
+
+
+def _line_to_paste(result: DriveGains, method: str, effort_kind: str) -> str:
+    """Return the configuration to identify with."""
+    kind = 'current'
+    if is_commanded(effort_kind):
+        kind = effort_kind
+    gains, errors = dict[str, float | None](), dict[str, float]()
+    for joint in result.standard_deviation:
+        gain, error = result.gains.get(joint), result.gain_errors.get(joint)
+        gains[joint] = gain
+        errors[joint] = SCALE_ERRORS[kind]  # where the gain was given
+        if gain and error:
+            errors[joint] = abs(error / gain)
+    return gains_to_paste(method, kind, gains, errors)
 
 
 def loaded_recordings(options: Any) -> list[tuple[Recording, np.ndarray]]:
@@ -90,16 +111,26 @@ def loaded_recordings(options: Any) -> list[tuple[Recording, np.ndarray]]:
     return loads
 
 
-def _recordings(options: Any, urdf: str = '') -> list[tuple[Recording, str]]:
+def _recordings(
+    options: Any, urdf: str = '', given: LogFormat = AS_NAMED
+) -> list[tuple[Recording, str]]:
     """
     Return [(Recording, words of its load), ...] of --empty, '' for its load, and --loaded.
 
-    urdf : description of the robot of logs, text
+    urdf : description of the robot of logs, text; given : what logs do not say
     """
     bags = [*((bag, '') for bag in options.empty), *options.loaded]
     if not bags:
         raise ConfigError('no recordings', do='give --empty BAG and --loaded BAG LOAD')
-    return [(recording_of(bag, urdf), load) for bag, load in bags]
+    loads = [(recording_of(bag, urdf, given), load) for bag, load in bags]
+    _, repeated = each_once([recording for recording, _ in loads])
+    if repeated:
+        raise ConfigError(
+            f'{repeated[0]} is given twice',
+            expected='each recording once, --empty or --loaded',
+            do='leave one of them out',
+        )
+    return loads
 
 
 def _drive_load(words: str) -> KnownLoad:

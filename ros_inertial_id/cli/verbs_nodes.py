@@ -32,6 +32,8 @@ def open_(options: Any) -> None:
     import webbrowser
 
     path = Path(options.result)
+    if not path.exists():
+        raise ConfigError(f'{path} does not exist', expected='the folder of a result, or a page')
     pages = [path]
     if path.is_dir():
         pages = sorted(path.glob('*.html'))

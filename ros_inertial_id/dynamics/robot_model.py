@@ -20,7 +20,7 @@ from .described_inertias import plausible_inertias
 from .description import check_description, parsable, parsed_xml
 from .regressor import joint_steps, JointStep
 from ..errors import ConfigError, RobotModelError
-from ..options import option
+from ..options import nearest, option
 
 INFINITE_LIMIT = 1e30  # of a joint: what ``parsable`` writes for none
 STANDARD_GRAVITY = 9.81  # [m/s^2], the value of the papers
@@ -221,6 +221,22 @@ def _locked_positions(
     for names_of_entry, position in zip(locked, positions):
         held.update(dict.fromkeys(names_of_entry, position))
     return held
+
+
+def check_locked(urdf: str, entries: Sequence[str]) -> None:
+    """
+    Raise ConfigError for names or patterns of ``entries`` that are no joint of a ``urdf`` (text).
+
+    For those that are typed: a configuration may be of several robots.
+    """
+    moving = tuple(_parse(urdf).names[1:])
+    for entry in entries:
+        if not set(_matches(entry, moving)) & set(moving):
+            raise ConfigError(
+                f'--lock {entry!r} is no joint that moves',
+                exists=moving,
+                do=nearest(entry, moving),
+            )
 
 
 def _all_matches(entries: Sequence[str], names: Sequence[str]) -> list[str]:

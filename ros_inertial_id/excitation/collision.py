@@ -194,8 +194,8 @@ def _floor(robot, options):
     if not is_upright(robot.gravity_base):
         return [], 'no floor is assumed: the base is not upright; give what is near as obstacles:'
     return [floor_shape()], (
-        'a floor is assumed at z = 0 m of the base frame; floor: false and a '
-        'box of obstacles: give another'
+        'assumed: a floor at z = 0 m of the base frame; none: floor: false; another: a box of '
+        'obstacles:'
     )
 
 

@@ -51,7 +51,7 @@ def load_design(path: str = '', changes: Mapping[str, Any] | None = None) -> Des
     blocks = read_blocks(path, METHODS)
     refuse_loops(blocks)
     values = {**(blocks.get(DESIGN) or {}), **(changes or {})}
-    return options_from(DesignOptions, values, path or 'the options')
+    return options_from(DesignOptions, values, path)
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Progress:
     rejected: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Design:
     """
     A motion that keeps its limits, and how good it is.
@@ -100,6 +100,9 @@ class Design:
     notices: tuple[str, ...]
     feedforward: FeedforwardError | None = None
 
+    def __repr__(self) -> str:
+        return f'Motion of {self.robot.name}, {self.motion.period:g} s\n' + '\n'.join(self.words())
+
     @property
     def cpu_seconds(self) -> float:
         """Return the CPU time of all processes."""
@@ -112,8 +115,8 @@ class Design:
         lines = [
             'predicted standard error of torque: '
             + ', '.join(f'{name} {error}' for name, error in errors),
-            f'{self.criterion} {self.value:.4g}, condition number {self.condition_number:.4g} '
-            f'of {len(self.base_names)} base parameters, in {self.seconds:.0f} s',
+            f'condition number {self.condition_number:.4g} of {len(self.base_names)} base '
+            f'parameters; minimised {self.criterion}: {self.value:.4g}, in {self.seconds:.0f} s',
             f'CPU time {self.cpu_seconds:.1f} s: {parts}',
         ]
         if self.feedforward is not None:
@@ -226,7 +229,8 @@ class _Search:
                 if self._is_overdue() or (stop is not None and stop()):
                     break
         except KeyboardInterrupt:
-            pass
+            if self.best is None:
+                raise
         finally:
             candidates.close()
         return self._design()

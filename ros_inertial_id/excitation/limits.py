@@ -206,8 +206,8 @@ def kinematic_limits(robot: RobotModel, options: Any) -> Limits:
     if guessed:
         limits['acceleration'] = limits['velocity'] / RISE
         notices += (
-            'no acceleration limits are known: those that reach full speed in '
-            f'{RISE:g} s are taken; acceleration: gives others',
+            f'no acceleration limits are known; assumed: full speed in {RISE:g} s; '
+            'set acceleration:',
         )
     inset = 0.5 * options.position_margin * (limits['upper'] - limits['lower'])
     margins = {

@@ -104,7 +104,7 @@ class IdentifiedModel:
         ConfigError when it is something else, of another version, incomplete or damaged.
         """
         content = yaml_content(text, source)
-        found: Any = type(content)
+        found: Any = 'something else'
         if isinstance(content, dict):
             found = content.get('format')
         if found != FORMAT:

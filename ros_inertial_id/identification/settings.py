@@ -100,8 +100,7 @@ def load_options(
     if not same_laws or values.get('estimator', 'ridge') != 'ridge':
         defaults.pop('given', None)
     kind = options_class(method)
-    source = path or 'the options'
-    return method, options_from(kind, {**defaults, **values}, source)
+    return method, options_from(kind, {**defaults, **values}, path)
 
 
 def _block(blocks: Mapping[str, Mapping[str, Any] | None], method: str) -> dict[str, Any]:

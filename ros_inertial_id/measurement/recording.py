@@ -125,6 +125,13 @@ class LazyChannels(Mapping[str, Channel]):
         return len(self.types)
 
 
+def _end(seconds: float | None) -> str:
+    """Return an end of a window as it is given, '' for that of the recording."""
+    if seconds is None:
+        return ''
+    return f'{seconds:g}'
+
+
 @dataclass(frozen=True)
 class Recording:
     """
@@ -229,7 +236,7 @@ class Recording:
         if not any(map(len, channels.values())):
             ends = [c.stamp_ns.max() for c in self.channels.values() if len(c)]
             raise RecordingError(
-                f'the window {start_s} to {end_s} s holds no samples',
+                f'the window {_end(start_s)}:{_end(end_s)} s holds no samples',
                 exists=f'0 to {(max(ends) - origin) * 1e-9:.3f} s',
             )
         provenance = dict(self.provenance, start_s=start_s, end_s=end_s)

@@ -17,6 +17,7 @@ from ..errors import ConfigError, RecordingError
 from ..estimation.r_factors import one_thread
 from ..identification.reduce.structure import Structure
 from ..identification.reduce.wide_factor import WideFactor
+from ..measurement.bags.log import AS_NAMED, LogFormat
 from ..processes import Function, in_processes, lost
 
 SOME = 32  # recordings, evenly spread, that show correlation and model error of any number
@@ -30,7 +31,7 @@ class Engine:
 
     jobs : processes; scheduler : address of a Dask scheduler, '' for this machine
     cache : folder of the factors, '' for the user's cache; keep_all : use also what checks mask
-    progress : called with (stage, done, in all), or None
+    progress : called with (stage, done, in all), or None; log_format : of logs
     """
 
     jobs: int = 1
@@ -38,6 +39,11 @@ class Engine:
     cache: str = ''
     keep_all: bool = False
     progress: Report | None = None
+    log_format: LogFormat = AS_NAMED
+
+    def shared(self, plan: Plan) -> Shared:
+        """Return what holds for all bags, by their ``plan``."""
+        return Shared(plan, self.cache, self.keep_all, self.log_format)
 
     def run(
         self, function: Function, shared: Any, tasks: Sequence[Any], stage: str, few: int = 1
@@ -78,7 +84,7 @@ def map_bags(
     paths : of bags, each counted once by its content; plan : of all; engine : see Engine
     RecordingError where no bag can be used, or factors cannot be kept.
     """
-    shared = Shared(plan, engine.cache, engine.keep_all)
+    shared = engine.shared(plan)
     results = engine.run(accumulate_bag, shared, list(paths), 'bags')
     by_content: dict[str, Mapped] = {}  # by the file of the factors, which the content names
     left_out: dict[str, str] = {}

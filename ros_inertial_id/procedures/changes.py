@@ -7,13 +7,14 @@ beta is common to all days, delta_d a few changes of each day (friction, a paylo
 gravity) with zero mean over the days, S their columns.  Alternating least squares: beta from all
 days without their changes, the changes of each day without beta, until neither moves.
 
-A trend is fitted by weighted least squares, with a standard error that is widened to the scatter
-that it leaves where that is more than the errors say.  Its two-sided p-value is that of Student's
-t: valid for scatter that is normal and independent from day to day, of whatever size.
+A trend or a step is fitted by weighted least squares, with a standard error that is widened to the
+scatter that it leaves where that is more than the errors say.  From five days on its two-sided
+p-value is that of Student's t: valid for scatter that is normal and independent from day to day,
+of whatever size.  Of fewer days nothing says how they scatter: steps are tested by the errors.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,8 +41,9 @@ def changes_of(
     """
     size = prior[0].shape[1]
     days = [_Day.of(A, target, S, spread, size) for A, target in systems]
-    errors = np.array([day.errors for day in days])
-    precision = 1.0 / errors**2
+    held = np.array([day.errors for day in days])
+    precision = 1.0 / held**2
+    errors = np.hypot(held, _errors_of_common(days, prior[0]))
     beta, delta = np.zeros(size), np.zeros(errors.shape)
     rows = np.vstack([prior[0], *(day.A for day in days)])
     R = triangle(np.array(rows, order='F'))
@@ -57,6 +59,21 @@ def changes_of(
         if moved < SETTLED_CHANGE:
             break
     return delta, errors, beta
+
+
+def _errors_of_common(days: Sequence['_Day'], prior: np.ndarray) -> np.ndarray:
+    """
+    Return the standard errors (days, m) of changes by that of the parameters common to all days.
+
+    prior : (k, b) rows about these.  An error that moves all days alike changes none of them; the
+    others move days apart, of two by opposite amounts.
+    """
+    information = prior.T @ prior + sum(day.information for day in days)
+    scale = 1.0 / np.sqrt(np.diag(information))
+    root = np.linalg.cholesky(information * np.outer(scale, scale))
+    effects = np.array([np.linalg.solve(root, scale[:, None] * day.per_common.T) for day in days])
+    apart = effects - effects.mean(axis=0)
+    return np.sqrt((apart**2).sum(axis=1) * len(days) / max(len(days) - 1, 1))
 
 
 @dataclass(frozen=True)
@@ -86,6 +103,16 @@ class _Day:
         """Return standard deviations (m,) of the changes."""
         return np.sqrt(np.diag(self.weight))
 
+    @property
+    def per_common(self) -> np.ndarray:
+        """Return by how much (m, b) the changes fall as the common parameters rise."""
+        return self.weight @ (self.B.T @ self.A)
+
+    @property
+    def information(self) -> np.ndarray:
+        """Return what the day says (b, b) of the common parameters, its changes free."""
+        return self.A.T @ self.A - (self.B.T @ self.A).T @ self.per_common
+
     def change(self, beta: np.ndarray) -> np.ndarray:
         """Return the changes (m,) of the day where ``beta`` (b,) is common to all."""
         return self.weight @ (self.B.T @ (self.target - self.A @ beta))
@@ -98,11 +125,52 @@ class Trend:
 
     size : change over the whole time; error : its standard error
     p_value : of so large a size without a change
+    since : number of the day from which on it differs, None of a change that grows evenly
     """
 
     size: float
     error: float
     p_value: float
+    since: int | None = None
+
+
+def change_over(days: np.ndarray, values: np.ndarray, errors: np.ndarray) -> Trend | None:
+    """
+    Return the surer of trend and step, its p-value for all that were tried; None of one day.
+
+    days : (n,) increasing; values, errors : (n,)
+    """
+    tried = [step_of(values, errors, since) for since in range(1, len(values))]
+    trend = trend_of(days, values, errors)
+    if trend:
+        tried.append(trend)
+    if not tried:
+        return None
+    surest = min(tried, key=lambda found: (found.p_value, -abs(found.size) / found.error))
+    return replace(surest, p_value=min(1.0, len(tried) * surest.p_value))
+
+
+def step_of(values: np.ndarray, errors: np.ndarray, since: int) -> Trend:
+    """Return the step of ``values`` (n,) with ``errors`` between days, the later is ``since``."""
+    before, after = slice(None, since), slice(since, None)
+    precision = errors**-2.0
+    means = [np.average(values[part], weights=precision[part]) for part in (before, after)]
+    variance = sum(1.0 / precision[part].sum() for part in (before, after))
+    level = np.repeat(means, [since, len(values) - since])
+    scatter, free = 1.0, len(values) - 2
+    if free:
+        scatter = max(1.0, np.sum(precision * (values - level) ** 2) / free)
+    size, error = means[1] - means[0], np.sqrt(scatter * variance)
+    return Trend(float(size), float(error), _p_value(size / error, free), since)
+
+
+def _p_value(score: float, free: int) -> float:
+    """Return the two-sided p-value of a ``score``, by Student's t of ``free`` degrees or none."""
+    from scipy.special import ndtr, stdtr  # takes long to import: when needed
+
+    if free < TREND_DAYS - 2:
+        return float(2.0 * ndtr(-abs(score)))
+    return float(2.0 * stdtr(free, -abs(score)))
 
 
 def trend_of(days: np.ndarray, values: np.ndarray, errors: np.ndarray) -> Trend | None:
@@ -118,8 +186,6 @@ def trend_of(days: np.ndarray, values: np.ndarray, errors: np.ndarray) -> Trend 
     covariance = np.linalg.inv(A.T @ A)
     line = covariance @ (A.T @ (values / errors))
     residual, free = values / errors - A @ line, len(days) - 2
-    from scipy.special import stdtr  # takes long to import: when needed
-
     scatter = max(1.0, residual @ residual / free)
     size, error = line[1], np.sqrt(scatter * covariance[1, 1])
-    return Trend(float(size), float(error), float(2.0 * stdtr(free, -abs(size) / error)))
+    return Trend(float(size), float(error), _p_value(size / error, free))

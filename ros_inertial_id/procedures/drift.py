@@ -10,7 +10,8 @@ say.  Bags in one folder are of one robot.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from .bag_factors import read_factors
 from .bag_map import Engine, first_reasons, map_bags, some
-from .changes import changes_of, trend_of
+from .changes import change_over, changes_of
 from .drift_result import adjusted, Change, change_of, DATED, DAY, Drift, RobotDrift, Series
 from .mapped_bags import Mapped
 from .plan import model_columns, Plan, plan_of
@@ -152,17 +153,32 @@ def robot_drift(
         days - days[0],
         tuple(b.path for b in bags),
         series,
-        _changes(series, days, dated),
+        _changes(series, days, dated, [_when(bag, number) for number, bag in enumerate(bags, 1)]),
     )
 
 
-def _changes(series: Sequence[Series], days: np.ndarray, dated: bool) -> tuple[Change, ...]:
-    """Return the Change of each of the ``series`` over ``days``, none of too few."""
+def _when(bag: Mapped, number: int) -> str:
+    """Return when a ``bag`` was recorded: its date, or its ``number`` where stamps say none."""
+    start = bag.notes['start_s']
+    if start > DATED:
+        moment = datetime.fromtimestamp(start, timezone.utc)
+        return f'{moment:%Y-%m-%d %H:%M} UTC ({Path(bag.path).name})'
+    return f'recording {number} ({Path(bag.path).name})'
+
+
+def _changes(
+    series: Sequence[Series], days: np.ndarray, dated: bool, when: Sequence[str]
+) -> tuple[Change, ...]:
+    """Return the Change of each of the ``series`` over ``days``; ``when`` : each is, in words."""
     changes = []
     for quantity in series:
-        trend = trend_of(days, quantity.values, quantity.errors)
-        if trend:
-            changes.append(change_of(quantity, trend, float(days[-1] - days[0]), dated))
+        found = change_over(days, quantity.values, quantity.errors)
+        if not found:
+            continue
+        change = change_of(quantity, found, float(days[-1] - days[0]), dated)
+        if found.since is not None:
+            change = replace(change, since=when[found.since])
+        changes.append(change)
     return tuple(changes)
 
 

@@ -17,8 +17,10 @@ from .changes import Trend
 from ..dynamics.friction import LAWS
 from ..errors import file_errors
 from ..identification.identified_model import plain
+from ..representation import brief
 
 FALSE_DISCOVERIES = 0.01  # expected share of changes that are none among those that are named
+NOT_TESTED = 'not tested, one recording; give another of the same robot, in the same folder'
 NAMED_ROBOTS = 20  # robots, at most, that are shown without a change
 DAY = 86400.0  # [s]
 DATED = 1e9  # [s] since 1970: earlier stamps count from a start, as logs and simulators do
@@ -55,6 +57,7 @@ class Change:
     percent : of the usual value, None where it means nothing
     p_value : of so large a change without one, 1 where it is too small to matter
     adjusted : p-value adjusted for the number of changes that were looked for
+    since : the recording from which on it differs, '' of a change that grows evenly
     """
 
     name: str
@@ -68,31 +71,42 @@ class Change:
     p_value: float
     adjusted: float = 1.0
     dated: bool = True
+    since: str = ''
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, with the sentence."""
-        return {**asdict(self), 'says': self.sentence()}
+        entry = {**asdict(self), 'says': self.sentence()}
+        if not self.dated:
+            entry['days'] = None
+        return entry
 
     def sentence(self) -> str:
         """Return in words what changed and by how much."""
         share = ''
         if self.percent is not None:
             share = f' ({self.percent:+.0f} %)'
-        what = self.name
-        if self.law in LAWS:
-            what = LAWS[self.law].wears
         return (
-            f'{self.joint} {what} {self.size:+.3g} +- '
-            f'{self.error:.2g} {self.unit}{share} in {self._span()}'
+            f'{self.joint} {self._cause()} {self.size:+.3g} +- '
+            f'{self.error:.2g} {self.unit}{share} {self._span()}'
         )
+
+    def _cause(self) -> str:
+        """Return what changed: friction or offset of a joint, the load on a link, gravity."""
+        if self.law in LAWS:
+            return LAWS[self.law].wears
+        if self.unit == 'kg':
+            return 'load, mass'
+        return self.name.replace('carried', 'load,')
 
     def _span(self) -> str:
         """Return in words over what time it changed."""
+        if self.since:
+            return f'from {self.since} on'
         if not self.dated:
-            return f'{self.days + 1:.0f} recordings in their order, which have no date'
+            return f'in {self.days + 1:.0f} recordings in their order, which have no date'
         if self.days < 1.0:
-            return f'{24.0 * self.days:.0f} hours'
-        return f'{self.days:.0f} days'
+            return f'in {24.0 * self.days:.0f} hours'
+        return f'in {self.days:.0f} days'
 
 
 def change_of(series: Series, trend: Trend, days: float, dated: bool) -> Change:
@@ -135,6 +149,13 @@ class RobotDrift:
     changes: tuple[Change, ...]
 
     @property
+    def unchanged(self) -> str:
+        """Return what to say where no change is significant: a single one cannot be compared."""
+        if len(self.paths) < 2:
+            return NOT_TESTED
+        return 'no significant change'
+
+    @property
     def significant(self) -> list[Change]:
         """Return the changes beyond chance, the surest first."""
         return sorted(
@@ -160,9 +181,12 @@ class RobotDrift:
                 }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
+        """Return plain values for JSON; days are None where stamps say none."""
+        days = None
+        if np.isfinite(self.start_s):
+            days = self.days.tolist()
         return {
-            'days': self.days.tolist(),
+            'days': days,
             'bags': list(self.paths),
             'changes': [c.to_dict() for c in self.significant],
             'series': [plain(asdict(s)) for s in self.series],
@@ -205,6 +229,9 @@ class Drift:
     read: int
 
     def __repr__(self) -> str:
+        return brief(self.to_text())
+
+    def __str__(self) -> str:
         return self.to_text()
 
     def to_dict(self) -> dict[str, Any]:
@@ -226,7 +253,9 @@ class Drift:
         lines, quiet = [], []
         for robot in self.robots:
             lines += [f'{robot.robot}: {change.sentence()}' for change in robot.significant]
-            if not robot.significant:
+            if len(robot.paths) < 2:
+                lines.append(f'{robot.robot}: {robot.unchanged}')
+            elif not robot.significant:
                 quiet.append(robot.robot)
         if quiet:
             named = ', '.join(quiet)

@@ -17,7 +17,7 @@ import numpy as np
 
 from .bag_factors import read_factors
 from .bag_map import Engine, first_reasons, map_bags, merged_stretch, some
-from .mapped_bags import decided_plan, Mapped, over_bag, Shared
+from .mapped_bags import decided_plan, Mapped, over_bag
 from .plan import check_options, model_columns, Plan
 from ..dynamics.inertial_parameters import Parameter
 from ..errors import RecordingError
@@ -88,7 +88,7 @@ class BagPasses(RowReader):
         plan = replace(
             self.plan, options=replace(self.plan.options, mounting=data.options.mounting)
         )
-        common = Shared(plan, self.engine.cache, self.engine.keep_all)
+        common = self.engine.shared(plan)
         whole = sum(bag.notes['samples'] for bag in bags)
         parts = self.run(
             over_bag,
@@ -240,7 +240,7 @@ def _plan(paths: Sequence[str], asked: tuple[str, Any, str], engine: Engine) -> 
     """Return the Plan by the first bags that can be used; asked : method, options, description."""
     if engine.progress:
         engine.progress('plan', 0, 1)
-    shared = (*asked, engine.cache, engine.keep_all)
+    shared = (*asked, engine.cache, engine.keep_all, engine.log_format)
     found = engine.run(decided_plan, shared, [tuple(paths)], 'plan')[0]
     if isinstance(found, Lost):
         raise RecordingError('no plan by the first bags', found=found.reason)

@@ -37,7 +37,7 @@ from ..identification.prepare.description_choice import description_of
 from ..identification.reduce.wide_factor import WideFactor
 from ..identification.settings import decided
 from ..measurement.bags.bag import split_window
-from ..measurement.bags.log import read_recording
+from ..measurement.bags.log import AS_NAMED, LogFormat, read_recording
 from ..measurement.bags.log_files import is_log
 from ..measurement.bags.storage import sha256, storage_files
 from ..measurement.recording import Recording
@@ -51,11 +51,20 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Shared:
-    """plan : of all bags; cache, keep_all : see Engine."""
+    """plan : of all bags; cache, keep_all, log_format : see Engine."""
 
     plan: Plan
     cache: str
     keep_all: bool
+    log_format: LogFormat = AS_NAMED
+
+    @property
+    def key(self) -> str:
+        """Return all that factors depend on beside the recording."""
+        key = self.plan.key + str(self.keep_all)
+        if self.log_format == AS_NAMED:
+            return key
+        return f'{key}{self.log_format}'
 
 
 @dataclass(frozen=True)
@@ -90,7 +99,7 @@ def accumulate_bag(shared: Shared, path: str) -> Mapped:
     except (InertialIdError, OSError) as error:
         return Mapped(path, '', str(error))
     folder = cache_folder(shared.cache)
-    key = key_of(content, window, shared.plan.key + str(shared.keep_all))
+    key = key_of(content, window, shared.key)
     file = folder / f'{key}.factors'
     with suppress(ValueError):
         return _mapped(path, file, cached=True)
@@ -105,7 +114,8 @@ def accumulate_bag(shared: Shared, path: str) -> Mapped:
 def _accumulated(path: str, shared: Shared) -> tuple[dict[str, Any], WideFactor | None]:
     """Return notes and WideFactor of the bag at a path; {reason} and None where it is no use."""
     try:
-        checked = _checked(path, shared.plan.asked, shared.plan.urdf, shared.keep_all)
+        recording = read_recording(path, shared.plan.urdf, shared.log_format)
+        checked = _checked(recording, shared.plan.asked, shared.plan.urdf, shared.keep_all)
         if checked.refused:
             return {'reason': checked.refused}, None
         factor, notes = factors_of(checked.recording, shared.plan)
@@ -149,9 +159,9 @@ def _mapped(path: str, file: Path, cached: bool) -> Mapped:
     return Mapped(path, str(file), '', cached, notes)
 
 
-def _checked(path: str, options: Any, urdf: str, keep_all: bool) -> CheckedRecording:
-    """Return the recording at a path as it takes part, all of it where it is to ``keep_all``."""
-    (checked,) = admission([read_recording(path, urdf)], options, urdf=urdf).checked
+def _checked(recording: Recording, options: Any, urdf: str, keep_all: bool) -> CheckedRecording:
+    """Return a ``recording`` as it takes part, all of it where it is to ``keep_all``."""
+    (checked,) = admission([recording], options, urdf=urdf).checked
     if keep_all:
         return replace(checked, refused='')
     return replace(checked, recording=cleaned([checked.recording], checked.checkup)[0])
@@ -165,7 +175,7 @@ def over_bag(shared: tuple[Shared, Function, Sequence[Any]], task: tuple[Any, ..
     task : (Mapped of the bag, further arguments for it)
     """
     (common, function, arguments), (bag, *further) = shared, task
-    recording = read_recording(bag.path, common.plan.urdf)
+    recording = read_recording(bag.path, common.plan.urdf, common.log_format)
     if not common.keep_all:
         recording = cleaned([recording], bag.checkup)[0]
     return function(dataset_of(recording, common.plan), *arguments, *further)
@@ -179,15 +189,17 @@ class _FirstBags:
     used : recordings; reasons : {path: why it cannot be used, '' where it can} of all examined
     """
 
-    def __init__(self, options: Any, urdf: str, keep_all: bool) -> None:
-        self.options, self.urdf, self._keep_all = options, urdf, keep_all
+    def __init__(self, options: Any, urdf: str, keep_all: bool, log_format: LogFormat) -> None:
+        self.options, self.urdf = options, urdf
+        self._keep_all, self._log_format = keep_all, log_format
         self.used: list[Recording] = []
         self.reasons: dict[str, str] = {}
 
     def examine(self, path: str) -> None:
         """Check the bag at a ``path`` and use it where it can be."""
         try:
-            checked = _checked(path, self.options, self.urdf, self._keep_all)
+            recording = read_recording(path, self.urdf, self._log_format)
+            checked = _checked(recording, self.options, self.urdf, self._keep_all)
         except InertialIdError as error:
             self.reasons[path] = str(error)
             return
@@ -206,21 +218,23 @@ class _FirstBags:
 
 
 def decided_plan(
-    shared: tuple[str, Any, str, str, bool], paths: Sequence[str]
+    shared: tuple[str, Any, str, str, bool, LogFormat], paths: Sequence[str]
 ) -> Plan | dict[str, str]:
     """
     Return the Plan by the first PLANNING_BAGS of the bags at ``paths`` that can be used.
 
-    shared : (method, options, text of the description or '', cache, keep_all)
+    shared : (method, options, text of the description or '', cache, keep_all, log_format)
     {path: reason} where none can be used.
     """
-    method, options, urdf, cache, keep_all = shared
+    method, options, urdf, cache, keep_all, log_format = shared
     start = json.dumps([FORMAT, method, plain(asdict(options)), urdf, keep_all])
+    if log_format != AS_NAMED:
+        start += str(log_format)
     files = list(_plan_files(start, paths[:PLAN_SEARCH_BAGS], cache))
     for file in files:
         with suppress(OSError, ValueError, KeyError, TypeError):
             return _kept_plan(file, options)
-    first = _FirstBags(options, urdf, keep_all)
+    first = _FirstBags(options, urdf, keep_all, log_format)
     for path in paths:
         first.examine(path)
         if len(first.used) == PLANNING_BAGS:

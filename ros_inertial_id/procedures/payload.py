@@ -111,8 +111,8 @@ class Payload:
             f'{self.link} carries {self.mass:.4f} +- {self.mass_error:.4f} kg, centre of mass '
             f'{center} m in {self.frame}; relative residual {self.relative_percent:.1f} % of '
             f'what the load adds to the torque\nmoments of inertia {moments} kg m^2 about it, '
-            f'{100.0 * self.from_data["inertia"]:.0f} % from the data, else as of a ball '
-            f'of 0.3 kg/l{self._doubt()}'
+            f'{100.0 * self.from_data["inertia"]:.0f} % measured, the rest assumed: a '
+            f'sphere of density 0.3 kg/l{self._doubt()}'
         )
         return '\n'.join([*forced_lines(self.forced), text])
 

@@ -9,19 +9,23 @@ difference of two estimates has the sum of their variances.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .curves import friction_columns, top_speed
-from .knowledge import DIFFERENT, fits, significant, WHERE, with_error
+from .knowledge import covariance_with_errors, DIFFERENT, fits, significant, WHERE, with_error
 from .sheet import Table
 from ..checks.finding import forced_lines
 from ..errors import RobotModelError
 from ..identification.identified_model import IdentifiedModel
+from ..representation import brief
 
 Row = Mapping[str, Any]
 NOT_DETERMINED: Row = {'determined': False, 'value': None, 'standard_error': None}
+ALIKE = 1.2  # times the smallest residual on one bag, up to which models predict alike
+CHANCE = 1e-3  # of so large differences without one, below which parameters differ together
+LEAST_VARIANCE = 1e-9  # of the largest, of differences in units of their errors: smaller is none
 NO_RESIDUALS: Row = {'filtered': {'relative_percent': None}}
 
 
@@ -38,6 +42,7 @@ class Comparison:
         on data of its own, None: has none}
     friction : {joint: (speeds (N,), torques (models, N) [N m])} of the friction curves
     forced : {recording: why checks refuse it} of one that is used by force
+    together : Agreement with the first model of each other one
     """
 
     names: tuple[str, ...]
@@ -47,6 +52,7 @@ class Comparison:
     relative: Mapping[str, tuple[float | None, ...]]
     friction: Mapping[str, tuple[np.ndarray, np.ndarray]]
     forced: Mapping[str, str] = field(default_factory=dict)
+    together: tuple['Agreement', ...] = ()
 
     @property
     def different(self) -> list[Row]:
@@ -55,6 +61,9 @@ class Comparison:
         return sorted(rows, key=lambda row: -row['z'])
 
     def __repr__(self) -> str:
+        return brief(self.to_text())
+
+    def __str__(self) -> str:
         return self.to_text()
 
     def to_dict(self) -> dict[str, Any]:
@@ -68,6 +77,7 @@ class Comparison:
             'created': list(self.created),
             'base_parameters': [dict(row) for row in self.rows],
             'significantly_different': [row['name'] for row in self.different],
+            'together': [each._asdict() for each in self.together],
             'relative_percent': dict(self.relative),
             'on_one_bag': dict(self.fits),
         }
@@ -76,8 +86,10 @@ class Comparison:
         """Return a table for a terminal: what differs, and how well each predicts."""
         lines = [
             *forced_lines(self.forced),
+            *self._on_the_bag(),
             f'{len(self.different)} of {len(self.rows)} base parameters differ from '
             f'{self.names[0]} by more than {DIFFERENT:.0f} standard errors',
+            *(each.sentence(name) for each, name in zip(self.together, self.names[1:])),
         ]
         for row in self.different:
             lines.append(
@@ -85,6 +97,34 @@ class Comparison:
                 f'({row["z"]:.1f})'
             )
         return '\n'.join([*lines, *residuals_table(self).lines()])
+
+    def _on_the_bag(self) -> list[str]:
+        """Return whether the models predict one bag alike."""
+        if not self.fits:
+            return ['which predicts better was not tested: give --bag, a recording of neither']
+        percents = [fit['relative_percent'] for fit in self.fits.values()]
+        said = ', '.join(f'{significant(p)} % {name}' for name, p in zip(self.fits, percents))
+        if max(percents) <= ALIKE * min(percents):
+            return [f'the models predict the bag alike: relative residual {said}']
+        return [f'the models do NOT predict the bag alike: relative residual {said}']
+
+
+class Agreement(NamedTuple):
+    """Chi-squared of differences in so many ``directions`` together; p_value : of chance."""
+
+    chi_squared: float
+    directions: int
+    p_value: float
+
+    def sentence(self, name: str) -> str:
+        """Return in words whether the parameters of model ``name`` differ, taken together."""
+        numbers = f'chi-squared {significant(self.chi_squared)} of {self.directions}'
+        if self.p_value < CHANCE:
+            return f'taken together, the parameters of {name} differ significantly ({numbers})'
+        return (
+            f'taken together, the parameters of {name} agree within their errors ({numbers}), '
+            'which may be wide'
+        )
 
 
 def compare_models(
@@ -104,7 +144,32 @@ def compare_models(
         fits={name: _on_bag(fit) for name, fit in on_bag.items()},
         relative=_relative(models),
         friction=_friction(models),
+        together=tuple(_agreement(models[0], model) for model in models[1:]),
     )
+
+
+def _agreement(first: IdentifiedModel, second: IdentifiedModel) -> Agreement:
+    """Return how the base parameters that both determine agree, their correlations included."""
+    places = [
+        {(e['name'], e['expression']): k for k, e in enumerate(model.base) if e['determined']}
+        for model in (first, second)
+    ]
+    shared = [key for key in places[0] if key in places[1]]
+    difference, covariance = np.zeros(len(shared)), np.zeros((len(shared), len(shared)))
+    for sign, model, place in zip((1.0, -1.0), (first, second), places):
+        columns = [place[key] for key in shared]
+        difference += sign * np.array([model.base[k]['value'] for k in columns])
+        covariance += covariance_with_errors(model)[np.ix_(columns, columns)]
+    errors = np.sqrt(np.diag(covariance))
+    known = errors > 0.0
+    unit = np.outer(errors[known], errors[known])
+    variances, axes = np.linalg.eigh(covariance[np.ix_(known, known)] / unit)
+    scores = axes.T @ (difference[known] / errors[known])
+    used = variances > LEAST_VARIANCE * variances.max(initial=0.0)
+    chi_squared, count = float(np.sum(scores[used] ** 2 / variances[used])), int(used.sum())
+    from scipy.special import chdtrc  # takes long to import: when needed
+
+    return Agreement(chi_squared, count, float(chdtrc(max(count, 1), chi_squared)))
 
 
 def _assert_one_robot(names: Sequence[str], models: Sequence[IdentifiedModel]) -> None:

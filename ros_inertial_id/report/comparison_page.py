@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from .comparison import Comparison, estimates_of, minute, residuals_table, Row
+from .comparison import CHANCE, Comparison, estimates_of, minute, residuals_table, Row
 from .drawings import Drawings
 from .knowledge import DIFFERENT, significant, typeset
 from .sheet import Card, Cell, Section, Sheet, Table
@@ -21,6 +21,10 @@ def head(comparison: Comparison, _: Drawings) -> Sheet:
             different > 0,
         )
     )
+    for agreement, name in zip(comparison.together, comparison.names[1:]):
+        differs = agreement.p_value < CHANCE
+        verdict = 'differ' if differs else 'agree'
+        cards.append(Card(verdict, agreement.sentence(name), differs))
     for name, fit in comparison.fits.items():
         percent = significant(fit['relative_percent'])
         cards.append(Card(f'{percent} %', f'relative residual of {name} on the bag'))

@@ -15,7 +15,7 @@ import numpy as np
 from .curves import Curve, FrictionCurve
 from .knowledge import significant, typeset
 
-TALL, LOW, SMALL = 150, 76, 150  # [px] of panes
+TALL, LOW, SMALL, TINY = 150, 76, 150, 64  # [px] of panes
 NEAR_SPANS = 1.6  # spans of the values within which their limits are drawn
 ARRAY_STEPS = 65534  # between the ends of an array; the number after them is "not a number"
 Encoded = tuple[float, float, str]  # lowest value, step, sixteen bits a number in base64
@@ -118,6 +118,17 @@ class Drawings:
             link=part,
             marks=[{'x': x} for x in curve.starts],
         )
+
+    def small_torque(self, part: str, curve: Curve, fit: Mapping[str, Any], mark: str = '') -> str:
+        """Return the number of a small chart of what ``torque`` shows; ``mark`` : of the worst."""
+        number = self.torque(part, curve, fit)
+        above, below = self.charts[number]['panes']
+        self.charts[number]['title'] = f'{mark}{curve.name}, {_share_words(curve, fit)}'
+        self.charts[number]['panes'] = [
+            {**above, 'height': TINY, 'series': above['series'][1:]},
+            {**below, 'height': TINY // 2},
+        ]
+        return number
 
     def residuals(self, curve: Curve) -> list[str]:
         """Return the numbers of charts of a residual over speed and position, where known."""
@@ -298,11 +309,20 @@ def _residual_words(curve: Curve, fit: Mapping[str, Any]) -> str:
     error = fit['rms'][curve.name]
     measured = fit.get('measured_rms', {}).get(curve.name)
     if not measured:
-        return f'residual {significant(error)} {curve.unit} RMS'
+        return _share_words(curve, fit)
     percent = significant(100 * error / measured)
     return (
         f'residual {significant(error)} of {significant(measured)} {curve.unit} RMS ({percent} %)'
     )
+
+
+def _share_words(curve: Curve, fit: Mapping[str, Any]) -> str:
+    """Return the residual of a row group, shortly: in percent where the torque is known."""
+    error = fit['rms'][curve.name]
+    measured = fit.get('measured_rms', {}).get(curve.name)
+    if not measured:
+        return f'residual {significant(error)} {curve.unit} RMS'
+    return f'residual {significant(100 * error / measured, 2)} %'
 
 
 def _without_breaks(t: np.ndarray) -> np.ndarray:

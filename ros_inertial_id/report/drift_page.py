@@ -32,7 +32,7 @@ def robots(drift: 'Drift', drawings: Drawings) -> Iterator[Section]:
     for robot in drift.brief().robots:
         changes, digest = robot.significant, ''
         if not changes:
-            digest = 'no significant change'
+            digest = robot.unchanged
         rows = [
             (change.name, change.joint, change.sentence(), significant(change.p_value))
             for change in changes

@@ -102,8 +102,8 @@ def head(numbers: IdentifiedNumbers, drawings: Drawings) -> Sheet:
         f'{model.robot["name"]}: identified dynamics',
         f'Method {model.method}, estimator {model.options["estimator"]}, {numbers.created}',
         [*_verdict_cards(model), *_residual_cards(numbers), *_range_cards(model)],
-        table=tables.uses_table(numbers.uses),
-        chart=_worst_chart(numbers, drawings),
+        table=tables.uses_grid(numbers.uses),
+        charts=_overview(numbers, drawings),
         commands=next_steps(model, numbers.model_file),
         numbers=outline_of(model, numbers.sentences, numbers.uses, numbers.links),
     )
@@ -143,23 +143,18 @@ def _range_cards(model: IdentifiedModel) -> Iterator[Card]:
     )
 
 
-def _worst_chart(numbers: IdentifiedNumbers, drawings: Drawings) -> str:
-    """Return the number of the chart of the joint with the largest relative residual."""
+def _overview(numbers: IdentifiedNumbers, drawings: Drawings) -> list[str]:
+    """Return the numbers of small charts of all joints, the worst of them marked."""
     worst = worst_joint(numbers.model)
-    if worst is None:
-        return ''
-    name, part = worst[0], numbers.main_part
-    if name not in numbers.curves.get(part, {}):
-        return ''
-    kind = 'row'
-    if name in numbers.model.robot['joints']:
-        kind = 'joint'
-    return drawings.torque(
-        part,
-        numbers.curves[part][name],
-        numbers.residuals[part]['filtered'],
-        f'Worst {kind}, {name}: ',
-    )
+    part = numbers.main_part
+    charts = []
+    for name, curve in numbers.curves.get(part, {}).items():
+        mark = ''
+        if worst and name == worst[0]:
+            mark = 'worst: '
+        fit = numbers.residuals[part]['filtered']
+        charts.append(drawings.small_torque(part, curve, fit, mark))
+    return charts
 
 
 def prediction(numbers: IdentifiedNumbers, drawings: Drawings) -> Iterator[Section]:
@@ -180,7 +175,7 @@ def prediction(numbers: IdentifiedNumbers, drawings: Drawings) -> Iterator[Secti
         # The verdict stands in a card.
         [text for text in sentences if not text.startswith('Verdict')],
         [
-            tables.joints_table(numbers.uses.joints),
+            tables.uses_table(numbers.uses),
             tables.residuals_table(model, force_unit(robot_of_model(model))),
         ],
         figures=figures,
@@ -217,7 +212,8 @@ def links(numbers: IdentifiedNumbers, drawings: Drawings) -> Iterator[Section]:
     sure = sum(link.determined[0] for link in numbers.links)
     yield Section(
         'What the links weigh',
-        f'{len(numbers.links)} links, {sure} with a mass that the data determine',
+        f'{len(numbers.links)} links, {sure} with a mass of their own that the torques determine; '
+        'of the others, sums',
         tables=[tables.links_table(numbers.links)],
         opened=False,
         view=view,

@@ -181,6 +181,8 @@ def fits(model: IdentifiedModel) -> dict[str, Any]:
 def best_fit(model: IdentifiedModel) -> tuple[str, dict[str, Any]]:
     """Return where the residuals are from that say most of other data, and these residuals."""
     parts = fits(model)
+    if model.statistics.get('validation_seen') and len(parts) > 1:
+        del parts['validation']  # of samples of the training: no validation
     part = next(name for name in WHERE if name in parts)
     return WHERE[part], parts[part]['filtered']
 
@@ -196,8 +198,7 @@ def posterior(model: IdentifiedModel, alone: bool = False) -> np.ndarray:
     """
     covariance = np.array(model.covariance)
     if alone:
-        errors = np.array([entry['standard_error'] or 0.0 for entry in model.base])
-        covariance += np.diag(np.maximum(errors**2 - np.diag(covariance), 0.0))
+        covariance = covariance_with_errors(model)
     informative = np.flatnonzero(np.diag(covariance) > 0.0)
     sd = np.array([p.prior_sd for p in model.parameters])
     column_of = {p.name: k for k, p in enumerate(model.parameters)}
@@ -209,6 +210,13 @@ def posterior(model: IdentifiedModel, alone: bool = False) -> np.ndarray:
     K, C = K / scale[:, None], covariance[np.ix_(informative, informative)]
     gain = np.linalg.solve(K @ K.T + C / np.outer(scale, scale), K)
     return np.outer(sd, sd) * (np.eye(len(sd)) - K.T @ gain)
+
+
+def covariance_with_errors(model: IdentifiedModel) -> np.ndarray:
+    """Return the covariance (b, b) of base parameters by themselves, all standard errors in it."""
+    covariance = np.array(model.covariance)
+    errors = np.array([entry['standard_error'] or 0.0 for entry in model.base])
+    return np.asarray(covariance + np.diag(np.maximum(errors**2 - np.diag(covariance), 0.0)))
 
 
 def lead_columns(model: IdentifiedModel) -> list[int]:

@@ -159,9 +159,9 @@ def friction_table(model: IdentifiedModel) -> Table:
 
 
 def _coefficient(item: Knowledge | None) -> Cell:
-    """Return a friction coefficient; None stands in a sum with others."""
+    """Return a friction coefficient; None is identified only in a sum with others."""
     if item is None:
-        return Cell('in a sum', None, 'dim')
+        return Cell('only in a sum', None, 'dim')
     if item.grade == NOT:
         return Cell(MISSING, None, 'missing')
     return _with_error(item, '')._replace(sort=None)

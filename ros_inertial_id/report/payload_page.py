@@ -107,7 +107,7 @@ def head(numbers: WeighedNumbers, _: Drawings) -> Sheet:
             ),
             Card(
                 f'{100.0 * from_data:.0f} %',
-                'of the inertia is from the data, else as of a ball of 0.3 kg/l',
+                'of the inertia is measured, the rest assumed: a sphere of density 0.3 kg/l',
                 from_data < HALF_FROM_DATA,
             ),
         ),

@@ -25,13 +25,13 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
         (
             'estimated',
             'Gravity in the base frame is estimated from the torques, {direction}; '
-            'log-likelihood higher by {evidence:.0f} (odds {odds}) than for the mounting '
+            'log-likelihood higher by {evidence:.0f} ({odds}) than for the mounting '
             '({mounting}).',
         ),
         (
             'contradicted',
             'Alarm: the torques contradict the mounting ({mounting}). {direction} has a '
-            'log-likelihood higher by {evidence:.0f} (odds {odds}); check mounting:, or leave it '
+            'log-likelihood higher by {evidence:.0f} ({odds}); check mounting:, or leave it '
             'out and the direction is estimated.',
         ),
     ),
@@ -121,8 +121,8 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
         ),
         (
             'chance',
-            'Negative, though not significantly (physically impossible): {chance}; --consistent '
-            'gives possible values.',
+            'Negative, though not significantly (physically impossible): {chance}; '
+            'inertial-id identify --consistent gives possible values.',
         ),
     ),
     parameter_facts.MotionFacts: (
@@ -217,8 +217,8 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
         ('crossed', 'cross-validated residual {left_out_error} %'),
         ('worse', 'worse by {difference} %'),
         ('better', 'better by {difference} %'),
-        ('more_likely', 'log-likelihood higher by {amount:.3g} (odds {odds})'),
-        ('less_likely', 'log-likelihood lower by {amount:.3g} (odds {odds})'),
+        ('more_likely', 'log-likelihood higher by {amount:.3g} ({odds})'),
+        ('less_likely', 'log-likelihood lower by {amount:.3g} ({odds})'),
     ),
     choice_facts.ConfoundedFacts: (
         (

@@ -119,7 +119,7 @@ class Sheet:
     """
     What a page says.
 
-    title, about : what it is of; cards, sentences, a chart by its number and a table : at the top
+    title, about : what it is of; at the top: cards, sentences, table, charts by their numbers
     commands : [(what for, as typed)] of what to do next
     sections : in their order, those without content are left out
     numbers : behind the link JSON; drawings : the charts
@@ -131,7 +131,7 @@ class Sheet:
     sentences: Sequence[str] = ()
     sections: Sequence[Section] = ()
     table: Table | None = None
-    chart: str = ''
+    charts: Sequence[str] = ()
     commands: Sequence[tuple[str, str]] = ()
     numbers: Mapping[str, Any] = field(default_factory=dict)
     drawings: Drawings = field(default_factory=Drawings)

@@ -8,7 +8,7 @@ from .links import Link
 from .links import UNITS as LINK_UNITS
 from .mounting import unit_of
 from .sheet import Cell, Table
-from .uses import CONTACT, FEEDFORWARD, GRAVITY, JointUse, SIMULATION, Uses
+from .uses import CONTACT, FEEDFORWARD, GRAVITY, JointUse, PAYLOAD, SIMULATION, Uses
 from ..identification.identified_model import IdentifiedModel
 
 # {use: head of its column}
@@ -52,17 +52,38 @@ def joints_table(joints: Sequence[JointUse]) -> Table:
     """Return one row per joint: the grade of every use, with the number that decides it."""
     graded = {use for joint in joints for use in joint.uses}
     uses = [use for use in USES_OF_A_JOINT if use in graded]
+    units = list(dict.fromkeys(joint.unit for joint in joints))
+    in_head, behind = '', ' {unit}'
+    if len(units) == 1:
+        in_head, behind = f' [{units[0]}]', ''
     rows = []
     for joint in joints:
         grades = [_grade_of_joint(joint, use) for use in uses]
-        rms = significant(joint.residual), significant(joint.torque)
-        rows.append((joint.name, *grades, *rms, joint.unit))
+        unit = behind.format(unit=joint.unit)
+        rms = [significant(value) + unit for value in (joint.residual, joint.torque)]
+        rows.append((joint.name, *grades, *rms))
     heads = [USES_OF_A_JOINT[use] for use in uses]
     return Table(
-        ('joint or row', *heads, 'residual RMS', 'measured RMS', 'unit'),
+        ('joint', *heads, f'residual RMS{in_head}', f'measured RMS{in_head}'),
         rows,
         range(1, 1 + len(heads)),
     )
+
+
+def uses_grid(uses: Uses) -> Table:
+    """Return a row per joint with the grade of every use, below that of the whole: the worst."""
+    named = list(uses.grades)
+    whole = []
+    for use, grade in uses.grades.items():
+        text = grade
+        if use == PAYLOAD:
+            text = f'{grade}, {significant(uses.payload, 2)} kg'
+        whole.append(_graded(grade, text))
+    rows: list[list[Cell | str]] = [['whole arm', *whole]]
+    for joint in uses.joints:
+        rows.append([joint.name, *(_grade_of_joint(joint, use) for use in named)])
+    heads = [use.capitalize() for use in named]
+    return Table(('', *heads), rows, range(1, 1 + len(heads)))
 
 
 def _grade_of_joint(joint: JointUse, use: str) -> Cell | str:

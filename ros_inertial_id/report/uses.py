@@ -30,6 +30,7 @@ from ..checks.finding import DO_NOT_USE
 from ..dynamics.description import HEAVIEST
 from ..dynamics.inertial_parameters import bodies
 from ..dynamics.robot_model import RobotModel
+from ..errors import ConfigError
 from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.prediction import alarm_ratios
 from ..identification.settings import robot_of_model
@@ -37,7 +38,7 @@ from ..measurement.joints.kinematic_state import AT_REST
 from ..methods import METHODS
 from ..methods.capabilities import JointTorques
 
-GOOD, WITH_CARE, NO = 'good', 'with care', 'no'
+FROM_BEST = GOOD, WITH_CARE, NO = 'good', 'with care', 'no'
 GRAVITY, FEEDFORWARD, CONTACT, SIMULATION, PAYLOAD = (
     'gravity compensation',
     'feedforward',
@@ -132,14 +133,14 @@ class GradedUse(NamedTuple):
     no_above: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Uses:
     """
     What a model is good for.
 
     where : what the residuals are of; payload [kg]; consistent : the links are
     stopped : whether the verdict is "do not use"
-    grades : {use: grade} of the whole: that of all joints, "with care" where they differ
+    grades : {use: grade} of the whole: the worst of all joints
     """
 
     joints: tuple[JointUse, ...]
@@ -148,6 +149,17 @@ class Uses:
     consistent: bool
     stopped: bool
     grades: dict[str, str]
+
+    def __getitem__(self, name: str) -> 'GradedUse | JointUse':
+        """Return a use by its name (``'feedforward'``), or a joint (``'joint1'``)."""
+        named: dict[str, GradedUse | JointUse] = {joint.name: joint for joint in self.joints}
+        named.update({row.use: row for row in self.rows()})
+        if name not in named:
+            raise ConfigError(f'no use or joint {name!r}', exists=tuple(named))
+        return named[name]
+
+    def __repr__(self) -> str:
+        return '\n'.join(self.sentences())
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -352,14 +364,12 @@ def _grade(use: str, value: float | None, reference: float | None, least: float 
 
 
 def _of_all_joints(joints: Sequence[JointUse]) -> dict[str, str]:
-    """Return {use: grade} of all ``joints`` together, "with care" where they differ."""
+    """Return {use: grade} of all ``joints`` together: the worst of them."""
     grades = {}
     for use in LIMITS:
-        of_joints = {joint.uses[use] for joint in joints if use in joint.uses}
-        if len(of_joints) == 1:
-            grades[use] = of_joints.pop()
-        elif of_joints:
-            grades[use] = WITH_CARE
+        of_joints = [joint.uses[use] for joint in joints if use in joint.uses]
+        if of_joints:
+            grades[use] = max(of_joints, key=FROM_BEST.index)
     return grades
 
 

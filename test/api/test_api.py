@@ -59,7 +59,7 @@ def test_torque_is_the_sum_of_its_terms(result):
     )
     one = model.torque(q[0], v[0], a[0])
     assert one.shape == (3,) and np.allclose(one, model.torque(q, v, a)[0], atol=1e-12)
-    with pytest.raises(rid.ConfigError, match='expected arrays'):
+    with pytest.raises(rid.ConfigError, match='expected numbers'):
         model.torque(q[:, :2], v[:, :2], a[:, :2])
 
 
@@ -278,7 +278,7 @@ def test_paths_of_bags_serve_as_recordings(bags, arm3):
 
 
 def test_results_are_short_in_a_notebook(result):
-    assert repr(result) == result.summary()
+    assert str(result) == result.summary()
     assert len(repr(result.model)) < 120 and 'base parameters' in repr(result.model)
     with pytest.raises(rid.ConfigError, match="no base parameter 'zzz'; .*there is: "):
         result.model.base_parameters['zzz']

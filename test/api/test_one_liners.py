@@ -56,6 +56,15 @@ prediction.relative_percent
 prediction.upper - prediction.lower
 pickle.loads(pickle.dumps(model)).torque(q, v, a)
 dir(model.links)
+result.findings
+result.save(tmp_path / 'model.yaml')
+result.uses['feedforward'].grade
+result.uses['joint1'].number('contact')
+model.parameters['m2'].standard_error
+model.standard_errors['IzzR1']
+model.total_mass.standard_error
+rid.validate(model, other)
+rid.compare(model, result)
 """.strip().split('\n')
 
 
@@ -76,9 +85,74 @@ def names(bags, result, tmp_path_factory):
         'prediction': result.model.predict(other),
         'tmp_path': tmp_path_factory.mktemp('lines'),
         'np': np,
+        'rid': rid,
         'pickle': pickle,
         'pandas': pytest.importorskip('pandas'),
     }
+
+
+MISTAKES = {
+    'model.torque(q[:, :2], v, a)': r'q; expected numbers \(\.\.\., 3\).*found shape \(20, 2\)',
+    'model.torque(q, v[:7], a)': 'expected as many states of each',
+    'model.gravity(np.full(3, np.nan))': 'q; expected finite numbers; found 3 of 3',
+    "model.friction(['a', 'b', 'c'])": "v; expected numbers .* found \\['a', 'b', 'c'\\]",
+    'model.mass_matrix(np.full(3, 90.0))': 'q of joint1; expected radians.*found 90',
+    'model.predict((q, v, a))': r'expected \(t, q, v, a\), or a recording; found 3 parts',
+    "result.uses['feed']": 'there is: joint1',
+    'rid.compare(model)': 'expected two models or more',
+}
+
+
+@pytest.mark.parametrize('line', MISTAKES)
+def test_a_mistake_is_refused_with_a_sentence(line, names):
+    with pytest.raises(rid.InertialIdError, match=MISTAKES[line]):
+        eval(line, dict(names))
+
+
+@pytest.mark.parametrize('name', ['result', 'model', 'prediction'])
+def test_what_a_prompt_shows_fits_on_a_screen(name, names):
+    shown = names[name]
+    tables = (names['model'].base_parameters, names['model'].parameters, names['result'].checkup)
+    assert max(repr(each).count('\n') for each in (shown, *tables)) < 15
+    assert len(str(names['model'].parameters).split('\n')) == 1 + len(names['model'].parameters)
+
+
+def test_models_are_equal_that_predict_the_same(names):
+    model = names['model']
+    assert model == names['result'].model == pickle.loads(pickle.dumps(model))
+    loaded = model.with_payload(0.5)
+    assert model != loaded and model != 'model'
+
+
+def test_a_load_adds_its_torque(names):
+    """That of a point mass is m J' (a - g), here at rest by pinocchio's frame Jacobian."""
+    model, q = names['model'], names['q'][0]
+    offset, mass = np.array([0.02, -0.01, 0.1]), 0.7
+    loaded = model.with_payload(mass, offset)
+    robot = model.to_pinocchio()
+    frame = robot.addFrame(
+        pin.Frame('load', robot.njoints - 1, pin.SE3(np.eye(3), offset), pin.FrameType.OP_FRAME)
+    )
+    data = robot.createData()
+    jacobian = pin.computeFrameJacobian(robot, data, q, frame, pin.LOCAL_WORLD_ALIGNED)[:3]
+    expected = -mass * jacobian.T @ model.gravity_base
+    np.testing.assert_allclose(loaded.gravity(q) - model.gravity(q), expected, atol=1e-9)
+    beta = [
+        np.where(
+            np.isnan(m.base_parameters.value), m.base_parameters.nominal, m.base_parameters.value
+        )
+        for m in (model, loaded)
+    ]
+    rows = model.regressor(q, 0 * q, 0 * q)
+    np.testing.assert_allclose(rows @ (beta[1] - beta[0]), expected, atol=1e-9)
+
+
+def test_a_plot_shows_measured_and_predicted(names):
+    matplotlib = pytest.importorskip('matplotlib')
+    matplotlib.use('agg')
+    axes = names['prediction'].plot()
+    assert [len(axis.lines) for axis in axes] == [2, 2, 2]
+    assert len(names['result'].plot()) == 3
 
 
 @pytest.mark.parametrize('line', LINES)

@@ -89,7 +89,7 @@ def test_gains_that_are_given_are_named_where_they_are_wrong(arm3, arm3_recordin
     _, channel, _, _, _, tau = columns(arm3_recording)
     currents = replace(rebuilt(arm3_recording, effort=tau / 9.0), effort_kind='current')
     without = check(currents, urdf=arm3[0]).text()
-    gains = [float(x) for x in without.split('give drive_gain: [')[1].split(']')[0].split(', ')]
+    gains = [float(x) for x in without.split('drive_gain: [')[1].split(']')[0].split(', ')]
     np.testing.assert_allclose(gains, 9.0, rtol=0.3)  # as far as the described masses are right
     model = identify(currents, urdf=arm3[0], drive_gain=gains, effort_kind='current').model
     fit = model.statistics['cross_validation']  # of currents: torque over gain

@@ -68,8 +68,8 @@ def test_a_systematic_residual_of_all_torques_is_not_good(share, noise, word):
         ()
         if word == GOOD
         else (
-            f'{100 * share:.3g} % relative residual in cross-validation, systematic: noise of '
-            f'the efforts leaves {100 * noise:.2g} %',
+            f'{100 * share:.3g} % relative residual in cross-validation, where sensor noise alone '
+            f'leaves {100 * noise:.2g} %: something is not modelled',
         )
     )
 
@@ -170,7 +170,7 @@ def test_each_joint_is_judged_by_its_own_cross_validation():
         (1.0, 'samples', '[1 sample]'),
         (3.0, 'samples', '[3 samples]'),
         (1.0, '% of the samples', '[1 % of the samples]'),
-        (41.23, 'nats', '[odds above 22026 to 1]'),
+        (41.23, 'nats', '[certain]'),
         (2.0, 'nats', '[odds 7 to 1]'),
     ],
 )
@@ -207,8 +207,9 @@ def test_usable_says_how_good_the_data_could_be():
     fit = Judged({'a': 1.5, 'b': 0.2}, {'a': 10.0, 'b': 10.0}, noise={'a': 0.1, 'b': 0.1})
     fit = replace(fit, best={'a': 0.5, 'b': 0.1})
     assert joint_verdicts(fit, {}, [])['a'].reasons == (
-        '15 % relative residual in cross-validation, systematic: noise of the efforts leaves '
-        '1 %, the best quarter of the motion leaves 5 %, the other joints leave 2 %',
+        '15 % relative residual in cross-validation, where sensor noise alone leaves 1 %, the '
+        'best quarter of the motion leaves 5 %, the other joints leave 2 %: something is not '
+        'modelled',
     )
     poor = replace(fit, residual={'a': 3.0, 'b': 0.2})
     assert joint_verdicts(poor, {}, [])['a'].reasons == (

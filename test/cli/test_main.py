@@ -77,11 +77,15 @@ def test_mistyped_verbs_and_options_are_answered_by_the_nearest(capsys):
     assert 'there is no option --mountin' in refused(
         capsys, 'identify', 'bag', '--out', 'x', '--mountin', 'upright'
     )  # no abbreviations
-    assert refused(capsys, 'identify', 'bag').startswith('inertial-id: identify: the following')
+    arm = Path(__file__).parents[2] / 'urdf' / 'arm3.urdf'
+    message = refused(capsys, 'design', arm, '--lock', '*finger*')
+    assert "--lock '*finger*' is no joint that moves; there is: " in message
+    assert "did you mean '--period'?" in refused(capsys, 'design', 'arm.urdf', '--duration', '5')
+    assert "did you mean 'franka'?" in refused(capsys, 'identify', 'bag', '--config', 'frnaka')
     assert "did you mean 'ordinary'?" in refused(
         capsys, 'identify', 'bag', '--out', 'x', '--estimator', 'ols'
     )
-    assert 'required: --out' in refused(capsys, 'identify', 'bag')
+    assert 'required: BAG' in refused(capsys, 'identify')
     assert 'invalid choice' in refused(capsys, 'completion', 'sh')
     message = refused(capsys, 'identify', 'bag', '--out', '/tmp/x', '--method', 'serial_amr')
     assert all(method in message for method in METHODS)
@@ -260,4 +264,4 @@ def test_open_shows_the_page_of_a_result(capsys, tmp_path, monkeypatch):
     (tmp_path / 'other.html').write_text('<html>')
     capsys.readouterr()
     assert 'report.html' in refused(capsys, 'open', str(tmp_path))
-    assert 'found nothing' in refused(capsys, 'open', str(tmp_path / 'none'))
+    assert 'does not exist' in refused(capsys, 'open', str(tmp_path / 'none'))

@@ -12,7 +12,9 @@ from typed_words import refused, run
 from ros_inertial_id.cli.console import known_load
 from ros_inertial_id.dynamics.inertial_parameters import inertia_tensor
 from ros_inertial_id.errors import ConfigError
+from ros_inertial_id.identification.settings import load_options
 from ros_inertial_id.measurement.bags.writing import write_recording
+from ros_inertial_id.measurement.joints.drives import gains_to_paste
 from ros_inertial_id.procedures.drive_gains import load_parameters
 
 
@@ -48,9 +50,27 @@ def test_drive_gains_from_bags_with_a_known_load(capsys, tmp_path):
     assert 'described masses fix the scale' in printed
     calibration = re.search(r'calibration: \[([^]]*)\]', printed)[1].split(', ')
     assert all(0.15 <= float(error) < 0.3 for error in calibration)
+    (tmp_path / 'gains.yaml').write_text(printed.rstrip().split('\n')[-1])
+    _, options = load_options(str(tmp_path / 'gains.yaml'), '', {})
+    assert options.effort_kind == 'current' and len(options.drive_gain) == len(calibration)
+    assert list(options.calibration) == [float(error) for error in calibration]
+    bare = str(folder / 'bare')
+    assert 'is given twice' in refused(capsys, *words, '--loaded', bare, '1')
     assert 'JOINT=TORQUE' in refused(capsys, *words, '--gain', 'joint2')
     for nothing in ('0', 'nan', 'inf'):
         assert 'not zero' in refused(capsys, *words, '--gain', f'joint2={nothing}')
+
+
+@pytest.mark.parametrize('kind, name', [('current', 'drive_gain'), ('command', 'stiffness')])
+def test_a_line_to_paste_is_a_configuration(kind, name, tmp_path):
+    """A gain that was not determined is the middle of the others, with an error of as much."""
+    gains = {'a': 12.34567891, 'b': None, 'c': 9.0}
+    line = gains_to_paste('serial_arm', kind, gains, {'a': 0.17, 'c': 0.0002})
+    (tmp_path / 'gains.yaml').write_text(line)
+    _, options = load_options(str(tmp_path / 'gains.yaml'), '', {})
+    assert options.effort_kind == kind and '\n' not in line
+    np.testing.assert_allclose(getattr(options, name), [12.3457, 10.67285, 9.0], rtol=1e-5)
+    assert options.calibration == (0.17, 1.0, 0.0002)
 
 
 def test_a_block_weighs_what_a_cloud_of_points_in_its_place_does():

@@ -99,6 +99,22 @@ def test_what_changed_is_found_and_nothing_else(found):
     assert load.size == pytest.approx(LOAD, abs=4.0 * load.error + 0.01 * LOAD)
 
 
+def test_a_step_between_two_recordings_is_named_with_its_size(folders, model, cache):
+    two = [folders / 'robot1' / f'day{day}' for day in (0, DAYS - 1)]
+    found = rid.drift(model, two, cache=cache).robots[0].significant
+    assert {change.law for change in found} == {'payload'}
+    (load,) = (change for change in found if change.unit == 'kg')
+    assert load.size == pytest.approx(LOAD, abs=4.0 * load.error + 0.01 * LOAD)
+    assert load.sentence().startswith('link3 load, mass +0.')
+    assert load.sentence().endswith(f'from recording 2 (day{DAYS - 1}) on')
+
+
+def test_one_recording_is_not_called_unchanged(folders, model, cache):
+    found = rid.drift(model, [folders / 'robot1' / 'day0'], cache=cache)
+    assert 'not tested, one recording' in found.to_text()
+    assert 'no significant change' not in found.to_text()
+
+
 def test_the_bags_of_the_model_are_not_accumulated_again(found):
     assert found.cached == DAYS  # robot0's, by the plan that the model remembers
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import linregress
 
-from ros_inertial_id.procedures.changes import changes_of, trend_of
+from ros_inertial_id.procedures.changes import change_over, changes_of, trend_of
 
 DAYS = np.arange(20.0)
 
@@ -64,3 +64,34 @@ def test_changes_are_found_beside_what_is_common():
     # 200 rows of unit columns and noise: 1 / sqrt(200) each, a fifth apart by chance.
     np.testing.assert_allclose(errors, 200.0**-0.5, rtol=0.3)
     np.testing.assert_allclose(common, beta, atol=0.15)
+
+
+@pytest.mark.parametrize('days', [2, 4, 8])
+def test_steps_that_are_none_are_not_named_more_often_than_stated(days):
+    rng, runs, t = np.random.default_rng(days), 1000, np.arange(float(days))
+    p = np.array(
+        [change_over(t, rng.normal(size=days), np.ones(days)).p_value for _ in range(runs)]
+    )
+    for level in (0.1, 0.01):
+        assert np.sum(p <= level) <= level * runs + 3.0 * np.sqrt(level * runs)
+
+
+def test_a_step_is_found_where_it_is():
+    values = np.where(DAYS < 7, 0.0, 6.0) + series(1)
+    found = change_over(DAYS, values, np.ones(20))
+    assert found.since == 7 and found.size == pytest.approx(6.0, abs=4.0 * found.error)
+    assert change_over(DAYS[:1], values[:1], np.ones(1)) is None
+
+
+def test_errors_of_changes_hold_that_of_what_is_common():
+    """Two days that show different things: the scatter of their change over many noises."""
+    rng = np.random.default_rng(3)
+    rows = [rng.normal(size=(30, 3)) * scale for scale in ((1.0, 0.1, 1.0), (0.1, 1.0, 1.0))]
+    rows[1][:, 2] += 3.0 * rows[1][:, 1]  # there the change looks like a common parameter
+    S, prior = np.eye(3)[:, [2]], (np.eye(3) * 1e-3, np.zeros(3))
+    steps = []
+    for _ in range(300):
+        systems = [(A, rng.normal(size=30)) for A in rows]
+        delta, errors, _ = changes_of(systems, S, np.array([1e3]), prior)
+        steps.append(delta[1, 0] - delta[0, 0])
+    assert np.std(steps) == pytest.approx(np.linalg.norm(errors[:, 0]), rel=0.15)

@@ -94,11 +94,12 @@ def test_every_chart_is_drawn_and_nothing_sticks_out(text, tmp_path, width):
           s => s.getAttribute('aria-label'))};""",
     )
     joint = [5, 5, 1, 1]  # three lines, band, residual, twice; two clouds
-    assert found['charts'] == 1 + 2 * len(joint) + 2 and found['over'] <= 0 and found['names']
-    assert found['folded'] == 6  # all but the answer
-    # The worst joint; dots, a band and a line of friction.
-    assert found['lines'] == [5, *joint, *joint, 3, 3]
-    assert min(found['across']) >= 3 and min(found['up']) >= 3, found  # ticks
+    assert found['charts'] == 2 + 2 * len(joint) + 2 and found['over'] <= 0 and found['names']
+    assert found['folded'] == 7  # all sections
+    # Both joints small, without raw; dots, a band and a line of friction.
+    assert found['lines'] == [4, 4, *joint, *joint, 3, 3]
+    assert min(found['across']) >= 3, found  # ticks
+    assert min(found['up'][:2]) >= 2 and min(found['up'][2:]) >= 3, found
 
 
 def test_tables_sort_and_filter(text, tmp_path):

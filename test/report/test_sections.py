@@ -47,7 +47,7 @@ def test_a_page_of_somebody_has_its_sections_in_its_order(result, tmp_path):
     assert shown.row('link1')[1] == f'{numbers.links[0].values[0]:.2f}'
     for number in shown.data['charts']:
         assert text.count(f'data-chart="{number}"') == 1
-    assert len(shown.data['charts']) == 3  # friction of two joints, and the head's worst joint
+    assert len(shown.data['charts']) == 4  # friction of two joints, and both in the head
 
 
 @pytest.mark.parametrize(

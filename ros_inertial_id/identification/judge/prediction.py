@@ -25,6 +25,7 @@ from ...measurement.recording import Channel, nothing_left, Recording
 from ...methods import METHODS, methods_of
 from ...methods.capabilities import DirectTorques, JointMotion
 from ...methods.contract import LiveTorques, Method
+from ...representation import Line, plot_torques
 
 TWO_SIGMA = 1.96  # half the width of a band of BAND_LEVEL, in standard deviations
 RATES = ('v', 'a')  # quantities of a validity range whose excess concerns their joint alone
@@ -208,6 +209,16 @@ class Prediction:
     def relative_percent(self) -> float:
         """Return the residual of all groups relative to what was measured [%]."""
         return float(100.0 * np.linalg.norm(self.residual) / np.linalg.norm(self.measured))
+
+    def plot(self) -> Any:
+        """Return matplotlib axes (g,) with measured and predicted torques."""
+        columns = zip(self.names, self.units, self.measured.T, self.torque.T)
+        return plot_torques(
+            [
+                Line(name, unit, self.t, measured, torque)
+                for name, unit, measured, torque in columns
+            ]
+        )
 
     def to_dataframe(self) -> Any:
         """Return a pandas.DataFrame over t [s]; columns are (quantity, joint)."""

@@ -74,7 +74,7 @@ class InverseDynamics:
 
     def friction(self, v: ArrayLike) -> np.ndarray:
         """Return the torques (..., n) of friction and offsets, no springs, at v (..., n) [N m]."""
-        v = np.asarray(v, dtype=float)
+        v = joint_array('v', v, len(self.robot.coordinates))
         return self._sum(0.0 * v, v, 0.0, 'friction')
 
     def coriolis(self, q: ArrayLike, v: ArrayLike) -> np.ndarray:
@@ -83,7 +83,8 @@ class InverseDynamics:
 
     def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> np.ndarray:
         """Return the accelerations (..., n) [rad/s^2] under torques ``tau`` (..., n) [N m]."""
-        rest = np.asarray(tau, dtype=float) - self.torque(q, v, 0.0)
+        tau = joint_array('tau', tau, len(self.robot.coordinates))
+        rest = tau - self.torque(q, v, 0.0)
         return np.linalg.solve(self.mass_matrix(q), rest[..., None])[..., 0]
 
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> np.ndarray:
@@ -100,7 +101,7 @@ class InverseDynamics:
 
     def mass_matrix(self, q: ArrayLike) -> np.ndarray:
         """Return the mass matrices (..., n, n) at q (..., n) [kg m^2], rotors included."""
-        q = np.asarray(q, dtype=float)
+        q = joint_array('q', q, len(self.robot.coordinates))
         still = self._sum(q, 0.0, 0.0, 'inertial')
         columns = [self._sum(q, 0.0, unit, 'inertial') - still for unit in np.eye(q.shape[-1])]
         return np.stack(columns, axis=-1)
@@ -143,18 +144,42 @@ class InverseDynamics:
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike
     ) -> tuple[tuple[int, ...], list[np.ndarray]]:
         """Return the shape (..., n) of states, and q, v, a as (N, n)."""
-        arrays = [np.asarray(x, dtype=float) for x in (q, v, a)]
-        if not arrays[0].shape == arrays[1].shape == arrays[2].shape:
+        count = len(self.robot.coordinates)
+        arrays = [joint_array(name, x, count) for name, x in (('q', q), ('v', v), ('a', a))]
+        try:
             arrays = list(np.broadcast_arrays(*arrays))
-        shape, count = arrays[0].shape, len(self.robot.coordinates)
-        if shape[-1:] != (count,):
+        except ValueError:
             raise ConfigError(
                 'q, v, a',
-                expected=f'arrays (..., {count}), one column per joint',
-                found=f'shape {shape}',
-            )
-        return shape, [x.reshape(-1, count) for x in arrays]
+                expected='as many states of each, or one',
+                found=f'shapes {", ".join(str(x.shape) for x in arrays)}',
+            ) from None
+        return arrays[0].shape, [x.reshape(-1, count) for x in arrays]
 
     @cached_property
     def _torques(self) -> dict[str, Callable[..., np.ndarray]]:
         return {}
+
+
+def joint_array(name: str, values: ArrayLike, count: int) -> np.ndarray:
+    """
+    Return ``values`` as (..., count) floats; a single number is that of all joints.
+
+    name : of the quantity, for ConfigError: other shapes, what is no number or not finite
+    """
+    expected = f'numbers (..., {count}), one column per joint'
+    try:
+        array = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ConfigError(name, expected=expected, found=f'{values!r:.60}') from None
+    if array.ndim and array.shape[-1] != count:
+        raise ConfigError(name, expected=expected, found=f'shape {array.shape}')
+    if not np.isfinite(array).all():
+        missing = np.count_nonzero(~np.isfinite(array))
+        raise ConfigError(
+            name,
+            expected='finite numbers',
+            found=f'{missing} of {array.size} that are NaN or infinite',
+            do=f'leave these states out: {name}[np.isfinite({name}).all(axis=-1)]',
+        )
+    return array

@@ -10,7 +10,7 @@ own become a topic of their own, and so does what the joints were commanded.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 import logging
 from pathlib import Path
 from typing import Any
@@ -30,11 +30,25 @@ _logger = logging.getLogger(__name__)
 Logs = Any  # path, data frame or mapping of arrays, or several of these
 
 
-def read_recording(path: str | Path, urdf_text: str = '') -> Recording:
+@dataclass(frozen=True)
+class LogFormat:
+    """What a log does not say of itself, see ``read_log``: joint names, rate [Hz], columns."""
+
+    joint_names: tuple[str, ...] = ()
+    rate: float | None = None
+    columns: str = ''
+
+
+AS_NAMED = LogFormat()  # by the names of its columns
+
+
+def read_recording(
+    path: str | Path, urdf_text: str = '', log_format: LogFormat = AS_NAMED
+) -> Recording:
     """
     Return the Recording of a bag or log, by its name, or of a part of it, as ``read_bag`` does.
 
-    urdf_text : description of the robot of a log
+    urdf_text : description of the robot of a log; log_format : of a log
     """
     log, window = split_window(path)
     if not is_log(log):
@@ -45,7 +59,9 @@ def read_recording(path: str | Path, urdf_text: str = '') -> Recording:
             found=path_text(path),
             do='give urdf=, or --urdf',
         )
-    recording = read_log(log, urdf_text)
+    recording = read_log(
+        log, urdf_text, log_format.joint_names or None, log_format.rate, log_format.columns
+    )
     source, names = next(iter(recording.provenance['columns'].items()))
     if source.startswith(ORDERED):
         _logger.warning('%s: %s: %s', path, source, ', '.join(names))

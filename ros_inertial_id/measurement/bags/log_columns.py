@@ -21,6 +21,7 @@ from .log_topics import topic_field, TopicField
 from ..recording import empty, page_out
 from ...errors import RecordingError
 
+MOST_NAMED = 8  # joints, in a message
 _NEW_NAMES = {'position': 'q', 'velocity': 'v', 'effort': 'tau'}  # that --columns gives
 
 
@@ -61,6 +62,13 @@ class LogTable(ColumnNames):
 
     def do_not_belong_together(self) -> RecordingError:
         """Return the error of columns that differ in shape or joints."""
+        lacking = self._lacking()
+        if lacking:
+            return RecordingError(
+                f'{self.where}: {lacking}',
+                expected='the same joints in position, velocity and effort',
+                do=RENAME,
+            )
         shapes = Counter((_family(name), np.shape(self.columns[name])) for name in self.names)
         return RecordingError(
             f'{self.where}: the columns do not belong together',
@@ -68,6 +76,19 @@ class LogTable(ColumnNames):
             expected='time (n,), position (n, joints), velocity and effort like position',
             do=RENAME,
         )
+
+    def _lacking(self) -> str:
+        """Return in words which joint lacks a quantity that others have, '' for none."""
+        joints: dict[str, list[str]] = {}
+        for name, meaning in self.meanings.items():
+            if self.is_measured(name) and meaning.joint:
+                joints.setdefault(meaning.quantity, []).append(meaning.joint)
+        every = list(dict.fromkeys(joint for named in joints.values() for joint in named))
+        for quantity, named in joints.items():
+            missing = [joint for joint in every if joint not in named]
+            if missing:
+                return f'no {quantity} of {", ".join(missing[:MOST_NAMED])}'
+        return ''
 
 
 def _family(name: str) -> str:

@@ -220,7 +220,8 @@ def without_effort(silent: Sequence[str], joints: Collection[str]) -> str:
     """Return advice about those of ``joints`` that have no effort."""
     advice = (
         'let the driver report efforts, record a topic with them and name it in effort_topic:, or '
-        'where drives follow position commands give effort_kind: command with their stiffness:'
+        'where drives follow position commands write "serial_arm: {effort_kind: command}" to '
+        'servo.yaml and find their gains: inertial-id drive-gains --empty BAG --config servo.yaml'
     )
     which = 'what is no part of the arm and stands still (light fingers may move)'
     return lock_or(silent, joints, which, advice)

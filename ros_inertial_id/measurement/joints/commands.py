@@ -79,8 +79,8 @@ def position_control(options: DriveOptions, limit: np.ndarray | None) -> Positio
         raise ConfigError(
             'effort_kind: command needs stiffness',
             expected=f'{count} values',
-            do='take them from the controller, or find them by the described '
-            'masses or a known load: inertial-id drive-gains',
+            do='take them from the controller, or find them by the described masses or a known '
+            'load: inertial-id drive-gains --empty BAG --config FILE',
         )
     return PositionControl(
         per_joint(options.stiffness, 'stiffness', count),

@@ -5,15 +5,15 @@ Motor angles = C G joint angles with gear ratios G and coupling C, so by virtual
 torques = G C' motor torques.  Khalil and Dombre 2002, ch. 9.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Sequence
 
 import numpy as np
 
 from .channels import columns_of
 from ..recording import Channel
 from ...errors import ConfigError
-from ...options import option
+from ...options import option, pasted
 
 COMMAND = 'command'
 
@@ -65,6 +65,30 @@ class DriveOptions:
 def is_commanded(effort_kind: str) -> bool:
     """Return whether efforts of a kind are not measured, but follow from commands."""
     return effort_kind == COMMAND
+
+
+def gains_to_paste(
+    method: str, kind: str, gains: Mapping[str, float | None], errors: Mapping[str, float]
+) -> str:
+    """
+    Return the line of a configuration with gains that were found, see ``pasted``.
+
+    kind : of effort; gains : {joint: drive_gain or stiffness, None where it was not determined},
+    which becomes the middle one with an error of as much; errors : relative standard errors
+    """
+    found = [gain for gain in gains.values() if gain is not None]
+    middle = float(np.median(found))
+    values, calibration = [], []
+    for joint, gain in gains.items():
+        value, error = middle, 1.0
+        if gain is not None:
+            value, error = gain, errors[joint]
+        values.append(float(f'{value:.6g}'))
+        calibration.append(float(f'{error:.2g}'))
+    name = 'drive_gain'
+    if is_commanded(kind):
+        name = 'stiffness'
+    return pasted(method, {'effort_kind': kind, name: values, 'calibration': calibration})
 
 
 def motor_turns(options: DriveOptions, count: int) -> np.ndarray:

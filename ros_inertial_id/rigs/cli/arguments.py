@@ -18,7 +18,7 @@ VERBS = {
             WORLD,
             EMPTY,
             loaded("in the platform's frame"),
-            out("description to write: the rig's, calibrated", True),
+            out("description to write: the rig's, calibrated", 'calibrated.yaml'),
         ),
     ),
     'postures': Verb(
