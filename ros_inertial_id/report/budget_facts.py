@@ -8,7 +8,7 @@ import numpy as np
 from .knowledge import Knowledge, shortened, significant
 from .model_statistics import ModelStatistics
 from ..identification.choose.nuisances import CONTRADICTED, GAIN_OF_JOINT
-from ..identification.fit.budget import GAINS, SCALE, SOURCES, TILT, ZEROS
+from ..identification.fit.budget import GAINS, LINKS, SCALE, SOURCES, TILT, ZEROS
 from ..identification.fit.model_errors import DELAY, LAWS, STATISTICS
 from ..identification.identified_model import IdentifiedModel
 
@@ -24,6 +24,7 @@ SOURCE_WORDS = {
     GAINS: ("the scale of each joint's efforts", 'calibrate the efforts (calibration:)'),
     SCALE: ('the common scale of drive gains', 'weigh a load: inertial-id drive-gains --loaded'),
     ZEROS: ('the zeros of the encoders', 'reference the encoders'),
+    LINKS: ('the links taken as described', 'identify them, too: leave out links:'),
     TILT: ('the tilt of the base', 'level the base, or measure it (mounting: imu)'),
 }
 
