@@ -28,7 +28,9 @@ from ..identification.settings import load_options, options_class, prediction_op
 from ..measurement.bags.log_joint_names import ORDERED
 from ..measurement.recording import Recording
 from ..procedures.bag_paths import several
+from ..procedures.replay import replayed
 from ..report import write_report
+from ..report.replay_facts import replay_lines, without_curves
 
 if TYPE_CHECKING:
     from ..procedures.many_recordings import Many
@@ -232,6 +234,9 @@ def validate(options: Any) -> int:
         *_model_lines(model),
         *_residual_lines(fit),
     ]
+    if options.replay:
+        model.statistics['replay'] = replayed(model, [recording]).entry()
+        lines += replay_lines(model)
     files = {}
     if options.out_bag:
         predicted = with_prediction(recording, predict(model, recording))
@@ -255,6 +260,8 @@ def validate(options: Any) -> int:
         'verdict': verdict,
         'validation_seen': seen,
     }
+    if options.replay:
+        numbers['replay'] = without_curves(model.statistics['replay'])
     show(options, numbers, '\n'.join(lines), files)
     return status(options, verdict['word'])
 

@@ -447,6 +447,10 @@ STATISTICS = Keys(
         'verdict': VERDICT,
         'consistent': CONSISTENT,
         'systematic_errors': Items(TEXT),
+        'replay': Keys(
+            {'of': TEXT, 'windows': NUMBER, 'seconds': Items(NUMBER), 'joints': each(ANYTHING)},
+            optional={'all': each(ANYTHING), 'worst': each(TEXT)},
+        ),
     },
 )
 PREPROCESSING = Keys(

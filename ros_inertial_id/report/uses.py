@@ -11,7 +11,8 @@ Page, terminal and JSON say these numbers, computed here once.  What is graded, 
 - contact: the torque that errors of the model reach once an hour, with the band of the prediction
   at its widest within the training range (as the observer of contact decides; noise adds to it),
   with two of the errors that no recording shows;
-- simulation: the residual of feedforward, where the links are physically consistent;
+- simulation: where the links are physically consistent the error of a replay of the commands
+  relative to the motion; without one the residual of feedforward;
 - payload, of the whole arm: the mass whose torque is two standard errors in one posture, of the
   residual and of the torque at rest.
 """
@@ -25,6 +26,7 @@ import numpy as np
 from .curves import friction_columns, top_speed, trained_range
 from .knowledge import best_fit, lead_columns, posterior, shortened, significant
 from .model_statistics import ModelStatistics
+from .replay_facts import replay_shares
 from ..checks.finding import DO_NOT_USE
 from ..dynamics.description import HEAVIEST
 from ..dynamics.inertial_parameters import bodies
@@ -50,9 +52,11 @@ LIMITS = {
     GRAVITY: (GOOD_UP_TO, NO_ABOVE, 'two standard errors to holding torque, or dry friction'),
     FEEDFORWARD: (GOOD_UP_TO, NO_ABOVE, 'combined residual {where} to torque'),
     CONTACT: (GOOD_UP_TO, NO_ABOVE, 'detected torque, 1 false alarm an hour, to largest torque'),
-    SIMULATION: (GOOD_UP_TO, NO_ABOVE, 'residual of consistent links to torque'),
+    SIMULATION: (GOOD_UP_TO, NO_ABOVE, '{simulated}'),
     PAYLOAD: (GOOD_UP_TO**2, GOOD_UP_TO, 'mass detected in one posture to mass of all links'),
 }
+# What simulation is graded by, if a replay was made.
+SIMULATED = {False: 'residual of consistent links to torque', True: 'replay error to motion'}
 TWO = 2.0  # standard errors
 HOLDING_POSTURES = 200  # at random, within the training range
 SLOW_SHARE = 0.05  # of the largest speed, where friction is dry
@@ -71,6 +75,7 @@ class JointUse:
     dry_friction; contact : smallest torque that is called contact; moved : in the training
     uses : {use: grade} of those that this kind of row has; a row of a sensor has none
     wrong : whether a finding says that its data are, so that none of its numbers holds
+    replay_percent : error of a replay of the commands, of the motion [%]
     """
 
     name: str
@@ -86,6 +91,7 @@ class JointUse:
     moved: bool = True
     wrong: bool = False
     systematic_percent: float = 0.0
+    replay_percent: float | None = None
 
     @property
     def combined_percent(self) -> float | None:
@@ -102,6 +108,8 @@ class JointUse:
             return 'stood still'
         torques = {GRAVITY: self.holding_error, CONTACT: self.contact}
         value, unit = self.combined_percent, '%'
+        if use == SIMULATION and self.replay_percent is not None:
+            value = self.replay_percent
         if use in torques:
             value, unit = torques[use], self.unit
         if value is None:
@@ -151,12 +159,17 @@ class Uses:
                     use,
                     grade,
                     self._numbers(use),
-                    ratio.format(where=self.where),
+                    ratio.format(where=self.where, simulated=SIMULATED[self.replayed]),
                     f'{100 * good:g} %',
                     f'{100 * most:g} %',
                 )
             )
         return rows
+
+    @property
+    def replayed(self) -> bool:
+        """Return whether commands were replayed."""
+        return any(joint.replay_percent is not None for joint in self.joints)
 
     def sentences(self) -> list[str]:
         """Return one sentence per use that this kind of model can have, five at the most."""
@@ -180,9 +193,9 @@ class Uses:
         """Return the numbers that decide a ``use``: of the joints that are not good, or all."""
         if use == PAYLOAD:
             return f'{significant(self.payload, 2)} kg'
-        if use == SIMULATION and self.consistent:
+        if use == SIMULATION and self.consistent and not self.replayed:
             return 'as feedforward'
-        if use == SIMULATION:
+        if use == SIMULATION and not self.consistent:
             return 'identify with --consistent: the links may be physically impossible'
         not_good = [self._graded(use, grade) for grade in (WITH_CARE, NO)]
         return '; '.join(filter(None, not_good)) or self._largest_number(use)
@@ -253,6 +266,7 @@ class _Assessment:
         if isinstance(self.method, JointTorques):
             self.holding = _holding(model, self.method, self.robot)
             self.systematic = _systematic_shares(model, self.method, self.robot)
+        self.replay = _replay_percents(model)
         self.measured = self.fit.get('measured_rms', {})
         self.largest_torque = max(self.measured.values(), default=0.0)
         self._units = _units(model, self.robot)
@@ -294,6 +308,7 @@ class _Assessment:
             moved=moved,
             wrong=name in self._wrong,
             systematic_percent=100.0 * systematic,
+            replay_percent=self.replay.get(name),
         )
         return replace(use, uses=self._grades(use))
 
@@ -315,7 +330,8 @@ class _Assessment:
             grades[CONTACT] = _grade(CONTACT, joint.contact, self.largest_torque)
             grades[SIMULATION] = NO
             if self.consistent:
-                grades[SIMULATION] = _grade(SIMULATION, joint.combined_percent, 100.0)
+                percent = self.replay.get(joint.name, joint.combined_percent)
+                grades[SIMULATION] = _grade(SIMULATION, percent, 100.0)
         if joint.wrong:
             return dict.fromkeys(grades, NO)
         return grades
@@ -326,6 +342,14 @@ class _Assessment:
             return NO
         columns = bodies(self.model.parameters).values()
         return _grade(PAYLOAD, mass, sum(self.model.values[k] for k in columns))
+
+
+def _replay_percents(model: IdentifiedModel) -> dict[str, float]:
+    """Return {joint: error of a replay of the commands, of the motion [%]}, {} without one."""
+    entry = model.statistics.get('replay')
+    if not entry or entry['of'] != 'commands':
+        return {}
+    return {joint: 100.0 * share for joint, share in replay_shares(entry).items()}
 
 
 def _grade(use: str, value: float | None, reference: float | None, least: float = 0.0) -> str:

@@ -46,9 +46,7 @@ def described_links(options: Any, robot: Robot) -> list[str]:
             pattern = '*'
         matches = [link for link in robot.link_names if fnmatchcase(link, pattern)]
         if not matches:
-            raise ConfigError(
-                'option links', found=pattern, exists=(ALL_LINKS, *robot.link_names)
-            )
+            raise ConfigError('option links', found=pattern, exists=(ALL_LINKS, *robot.link_names))
         names.update(matches)
     return [link for link in robot.link_names if link in names]
 
