@@ -248,6 +248,7 @@ class Window:
         if not drives.follow:  # their stamps are those of the effect
             sent = delay + observation.summary.time_offset
         for j, (stamps, values) in enumerate(observation.effort.values()):
+            # Held from a step on, half a step late in the mean: by as much Euler's steps are early.
             last = np.searchsorted(stamps + sent[j], steps + 1e-9, side='right') - 1
             out[:, j] = values[last.clip(0)]
         if not drives.follow:
