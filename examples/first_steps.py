@@ -60,14 +60,15 @@ try:
 except ImportError:
     print('pip install mujoco to compare with it')
 else:
-    model.to_mjcf('identified.xml')
+    written = model.export('mujoco', 'identified.xml')
+    print(written)
     arm = mujoco.MjModel.from_xml_path('identified.xml')
     state = mujoco.MjData(arm)
     difference = []
     for x in q:
         state.qpos[:] = x
         mujoco.mj_forward(arm, state)
-        difference.append(state.qfrc_bias - model.gravity(x))
+        difference.append(state.qfrc_bias - written.model.gravity(x))
     mjcf_difference = np.abs(difference).max()
     print(f'gravity torque, MuJoCo on the MJCF: within {mjcf_difference:.1e} N m')
 

@@ -44,7 +44,7 @@ class Result:
     @property
     def model(self) -> Model:
         """Return the identified Model."""
-        return model_of(self.identification.model)
+        return model_of(self.identification.model, self.identification.rows)
 
     @property
     def verdict(self) -> Verdict:

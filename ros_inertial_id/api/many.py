@@ -38,7 +38,7 @@ class ManyResult:
     @property
     def model(self) -> Model:
         """Return the identified Model."""
-        return model_of(self.many.model)
+        return model_of(self.many.model, self.many.identification.rows)
 
     @property
     def left_out(self) -> dict[str, str]:

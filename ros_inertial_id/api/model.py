@@ -1,7 +1,7 @@
 """Model: an identified robot that predicts, and writes itself in the formats of other tools."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
 import logging
@@ -19,8 +19,8 @@ from ..dynamics.friction import JOINT_TERMS
 from ..dynamics.inertial_parameters import bodies
 from ..dynamics.pinocchio_model import pinocchio_model
 from ..dynamics.robot_model import gravity_from_mounting, STANDARD_GRAVITY
-from ..errors import EstimationError
-from ..identification.files import read_text, write_text
+from ..errors import EstimationError, file_errors
+from ..identification.files import MODEL_FILE, read_text, write_text
 from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import validation
 from ..identification.judge.prediction import (
@@ -34,11 +34,13 @@ from ..identification.model.identified_description import (
     description_of,
     isaaclab_of,
     joint_terms,
-    mjcf_of,
+    not_held,
     tree_of,
 )
 from ..identification.model.inverse_dynamics import InverseDynamics
 from ..identification.model.outcome import described_model
+from ..identification.model.targets import target_named
+from ..identification.model.writers import WRITERS
 from ..identification.prepare.mounting import check_robot
 from ..identification.settings import robot_of_model
 from ..methods import METHODS
@@ -47,6 +49,7 @@ from ..report.links import links_of, QUANTITIES
 from ..report.uses import Uses, uses_of
 
 if TYPE_CHECKING:
+    from ..identification.model.held_laws import HeldRows
     from ..procedures.payload import Payload
 
 COLUMNS = ('name', 'value', 'standard_error', 'unit', 'relative_percent', 'nominal', 'expression')
@@ -59,6 +62,7 @@ class Model:
     An identified robot under one mounting.
 
     identified : the content of model.yaml; gravity_base : (3,) in the base frame [m/s^2]
+    rows : what is kept of the recordings' rows, or the file where it is
 
     Of a tree of n joints q, v, a are (..., n) positions [rad], velocities [rad/s] and
     accelerations [rad/s^2] in the order of ``joint_names`` ([m] and so on for sliders); of a
@@ -67,6 +71,7 @@ class Model:
 
     identified: IdentifiedModel
     gravity_base: np.ndarray
+    rows: 'HeldRows | Path | None' = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         verdict = 'as described'
@@ -78,7 +83,7 @@ class Model:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:  # what is cached is made again
-        return Model, (self.identified, self.gravity_base)
+        return Model, (self.identified, self.gravity_base, self.rows)
 
     @classmethod
     def from_description(
@@ -255,7 +260,8 @@ class Model:
         RobotModelError names the parameters that would be needed and were not identified.
         """
         magnitude = self.identified.options.get('gravity_magnitude', STANDARD_GRAVITY)
-        mounted = Model(self.identified, gravity_from_mounting(mounting, magnitude=magnitude))
+        gravity = gravity_from_mounting(mounting, magnitude=magnitude)
+        mounted = Model(self.identified, gravity, self.rows)
         check_robot(self.identified, mounted._robot)
         return mounted
 
@@ -309,24 +315,43 @@ class Model:
             self.identified, loaded, empty=bare, link=link, frame=frame, force=force
         )
 
+    def export(self, target: str, path: str | Path, **words: Any) -> 'Export':
+        """
+        Write the robot for a simulator or library to ``path``; return the Export.
+
+        target : name of TARGETS, ``mujoco`` or ``urdf`` for example
+        What is written is this model where the target holds all of it, else one that is identified
+        again by the laws that it holds: from the rows kept beside the model, or from the
+        recordings.  What is not held stands in the Export and in the file.
+        ConfigError for another target, EstimationError where the model is not physically
+        consistent, or not of a tree.
+        """
+        from ..procedures.held_again import held_again
+
+        terms = target_named(target).holds
+        held = held_again(self.identified, self.held_rows, terms)
+        model, lines = replace(self, identified=held.model), not_held(self.identified, terms)
+        write = WRITERS[target]
+        write_text(path, write(held.model, model._robot, model._errors, lines, **words))
+        return Export(str(path), target, model, held.how, lines, held.dropped)
+
     def to_urdf(self, path: str | Path) -> list[str]:
         """
-        Write the description with the identified numbers to ``path``.
+        Write the description with the identified numbers to ``path``: links as ``links`` says.
 
-        Return in words what a URDF cannot hold; the same stands in the file as a comment.
+        Return in words what a URDF cannot hold; the same stands in the file as a comment.  What
+        predicts best without that is what ``export`` writes.
         EstimationError where the model is not physically consistent.
         """
         return _write(path, *description_of(self.identified, self._robot))
 
     def to_mjcf(self, path: str | Path) -> list[str]:
         """
-        Write the robot as MJCF (MuJoCo) to ``path``: no shapes, gravity as mounted.
+        Write the robot for MuJoCo: no shapes, gravity as mounted; return what it does not hold.
 
         A robot identified from its commands has position actuators with their gains and delay.
-        Return in words what MJCF cannot hold; the same stands in the file as a comment.
-        EstimationError where the model is not physically consistent, or not of a tree.
         """
-        return _write(path, *mjcf_of(self.identified, self._robot, self._errors))
+        return self.export('mujoco', path).not_held
 
     def to_isaaclab(self, path: str | Path = '', *, physics_dt: float = 0.005) -> dict[str, Any]:
         """
@@ -368,6 +393,25 @@ class Model:
                 do='identify from a recording first: rid.identify(recording)',
             )
         write_text(path, self.identified.to_yaml())
+        rows = self.held_rows
+        if rows is not None:
+            from ..procedures.bag_factors import write_rows
+
+            with file_errors(rows_path(path), 'written'):
+                write_rows(rows_path(path), self.identified, rows)
+
+    @cached_property
+    def held_rows(self) -> 'HeldRows | None':
+        """Return what is kept of the recordings' rows, None where nothing is."""
+        if not isinstance(self.rows, Path):
+            return self.rows
+        from ..procedures.bag_factors import read_rows
+
+        try:
+            return read_rows(self.rows, self.identified)
+        except ValueError as error:
+            _logger.info('%s', error)
+            return None
 
     @property
     def _judged(self) -> bool:
@@ -389,14 +433,65 @@ class Model:
         )
 
 
-def model_of(identified: IdentifiedModel) -> Model:
+@dataclass(frozen=True, repr=False)
+class Export:
+    """
+    What was written for whom.
+
+    path : of the file; target : see ``Model.export``; how : it came about, in words
+    model : that the file holds, of a ``dropped`` one but for what is not held
+    not_held : a line per term of the joints that the target has no place for, with its torque
+    """
+
+    path: str
+    target: str
+    model: Model
+    how: str
+    not_held: list[str]
+    dropped: bool = False
+
+    @property
+    def residual_percent(self) -> float | None:
+        """Return the residual of stretches left out in turn [%], None of one that drops terms."""
+        crossed = self.model.statistics.get('cross_validation')
+        if self.dropped or not crossed:
+            return None
+        return float(crossed['relative_percent'])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            'file': self.path,
+            'target': self.target,
+            'how': self.how,
+            'residual_percent': self.residual_percent,
+            'not_held': self.not_held,
+        }
+
+    def __repr__(self) -> str:
+        lines = [f'{self.path} for {target_named(self.target).title}: {self.how}']
+        if self.residual_percent is not None:
+            lines.append(f'residual of stretches left out in turn: {self.residual_percent:.3g} %')
+        return '\n'.join([*lines, *(f'not held: {line}' for line in self.not_held)])
+
+
+def model_of(identified: IdentifiedModel, rows: 'HeldRows | Path | None' = None) -> Model:
     """Return the Model of an ``identified`` one, mounted as its first recording was."""
-    return Model(identified, np.array(identified.mounting['gravity_base'][0]))
+    return Model(identified, np.array(identified.mounting['gravity_base'][0]), rows)
+
+
+def rows_path(path: str | Path) -> Path:
+    """Return where the rows of the model in the file ``path`` are kept."""
+    return Path(path).with_suffix('.rows')
 
 
 def load_model(path: str | Path) -> Model:
     """Return the Model in a model file; ConfigError when ``path`` holds none."""
-    return model_of(IdentifiedModel.from_yaml(read_text(path), str(path)))
+    identified = IdentifiedModel.from_yaml(read_text(path), str(path))
+    file = Path(path)
+    if file.is_dir():
+        file = file / MODEL_FILE
+    return model_of(identified, rows_path(file))
 
 
 def _percent(rms: float, measured: float | None) -> float | None:

@@ -84,6 +84,14 @@ FORCE = argument(
     'compute also from what the checks refuse; the reason is printed beside it',
     action='store_true',
 )
+TARGETS = ('mujoco', 'urdf')
+FOR = several(
+    '--for',
+    'write the robot for a simulator into the folder, too, as the verb export does',
+    choices=TARGETS,
+    dest='targets',
+    metavar='TARGET',
+)
 REPORT = argument('--report', 'HTML page to write; default: none', default='', metavar='FILE')
 EMPTY = several('--empty', 'recording without a load', metavar='BAG')
 LINK = argument('--link', 'that carries the load; default: the last', default='')
@@ -262,6 +270,7 @@ VERBS = {
                 'write the description with the identified inertias there: a '
                 'URDF, or the YAML of a rig (with --consistent)',
             ),
+            FOR,
             out('folder for model.yaml and report.html', True),
             argument(
                 '--keep-all',
@@ -297,6 +306,17 @@ VERBS = {
                 'band, the residual, on topics as of the node torque_prediction; default: none',
                 default='',
             ),
+        ),
+    ),
+    'export': Verb(
+        IDENTIFY,
+        'write a model for a simulator or library, by the laws that it holds',
+        'result --for mujoco --out robot.xml',
+        '.verbs:export',
+        (
+            MODEL,
+            argument('--for', 'what reads it', required=True, choices=TARGETS, dest='target'),
+            out('file to write', True),
         ),
     ),
     'compare': Verb(

@@ -15,6 +15,7 @@ from ..checks.finding import DO_NOT_USE
 from ..errors import ConfigError, printable
 from ..identification.files import make_folder, read_description
 from ..identification.identified_model import plain
+from ..identification.model.targets import file_name
 from ..report import outline
 
 if TYPE_CHECKING:
@@ -111,6 +112,10 @@ def identified(
     if options.urdf_out:
         files['urdf'] = options.urdf_out
         model.to_urdf(options.urdf_out)
+    lines = [*lines]
+    for target in options.targets:
+        files[target] = str(folder / file_name(target))
+        lines.append(repr(model.export(target, files[target])))
     word = model.statistics['verdict']['word']
     text = '\n'.join([f'Verdict: {word}', result.summary(), *lines])
     data: dict[str, Any] = {}

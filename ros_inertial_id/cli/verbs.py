@@ -117,7 +117,7 @@ def _without_efforts(recording: Recording) -> list[str]:
 def identify_(options: Any) -> int:
     """Identify a model; write it, its report and the description; return the exit status."""
     changes = changed(options, 'mounting', 'estimator', 'consistent')
-    if options.urdf_out:
+    if options.urdf_out or options.targets:
         changes['consistent'] = True
     urdf = description_in(options.urdf)
     load_options(options.config, options.method, changes, urdf)  # refused before bags are read
@@ -368,6 +368,12 @@ def _judged(verdict: Mapping[str, Any]) -> str:
     if not verdict['reasons']:
         return verdict['word']
     return f'{verdict["word"]} ({"; ".join(verdict["reasons"])})'
+
+
+def export(options: Any) -> None:
+    """Write a model for a simulator or library; say what it does not hold."""
+    written = load_model(options.model).export(options.target, options.out)
+    show(options, written.to_dict(), repr(written))
 
 
 def compare(options: Any) -> None:

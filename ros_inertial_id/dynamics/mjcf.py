@@ -83,7 +83,7 @@ def mjcf_description(path: str | Path) -> str:
     root, (model, points, welds) = _read(path)
     if model.njoints < 2:
         raise RobotModelError(f'{path} has no moving joint', expected='at least one')
-    tree = TreeDescription(model.name or 'mjcf', WORLD)
+    tree = TreeDescription(model.name or 'mjcf', WORLD, str(Path(path).resolve()))
     links = _add_bodies(model, tree)
     for constraint in points:
         _say_closure(tree, 'point', constraint, links)

@@ -9,8 +9,9 @@ The text that comes of it is a URDF with one element more, which holds a configu
 """
 
 from collections.abc import Mapping, Sequence
-from html import escape
+from html import escape, unescape
 from itertools import pairwise
+import re
 
 import numpy as np
 import pinocchio as pin
@@ -20,6 +21,7 @@ from ..errors import RobotModelError
 from ..options import TAG
 
 X, Y, Z = np.eye(3)
+SOURCE = 'mjcf'  # attribute of <robot> that names the MJCF file that it was read from
 SINGLE = {'hinge': 'continuous', 'slide': 'prismatic', 'fixed': 'fixed'}  # of URDF, unbounded
 # Kinds of several degrees of freedom: suffix, kind and default axis of each joint of one.
 COMPOSITE = {
@@ -62,11 +64,12 @@ class TreeDescription:
     """
     Links and joints of a tree, added from the base on, and ``options`` of closed_loop.
 
+    source : path of an MJCF that it was read from, '' of what is none
     joints : names of all moving joints so far, in the order they were added
     """
 
-    def __init__(self, name: str, base: str) -> None:
-        self.name, self.joints = name, list[str]()
+    def __init__(self, name: str, base: str, source: str = '') -> None:
+        self.name, self.source, self.joints = name, source, list[str]()
         self.options: dict[str, list[str]] = {}
         self._links, self._parts = [base], [f'<link name="{escape(base)}"/>']
 
@@ -182,11 +185,22 @@ class TreeDescription:
 
     def urdf(self) -> str:
         """Return the text; with options of closed_loop where there are any."""
-        lines = [f'<robot name="{escape(self.name)}">', *self._parts]
+        attributes = f'name="{escape(self.name)}"'
+        if self.source:
+            attributes += f' {SOURCE}="{escape(self.source)}"'
+        lines = [f'<robot {attributes}>', *self._parts]
         if self.options:
             block = yaml.safe_dump({'closed_loop': self.options}, sort_keys=False, width=90)
             lines.append(f'<{TAG}>\n{escape(block)}</{TAG}>')
         return '\n'.join([*lines, '</robot>', ''])
+
+
+def mjcf_source(urdf: str) -> str:
+    """Return the path of the MJCF file that a text of ``TreeDescription`` was read from, or ''."""
+    found = re.search(rf'<robot\b[^>]*\s{SOURCE}="([^"]*)"', urdf)
+    if found is None:
+        return ''
+    return unescape(found[1])
 
 
 def _numbers(values):

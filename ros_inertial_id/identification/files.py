@@ -13,6 +13,7 @@ from ..dynamics.mjcf import mjcf_description
 from ..errors import ConfigError, file_errors, path_text
 from ..given_files import given_text
 
+MODEL_FILE = 'model.yaml'  # in the folder of a result
 XACRO = '<xacro:'  # in what is no URDF yet
 _DECLARATION = 500  # bytes of an XML that surely hold it
 _DECLARED_ENCODING = re.compile(rb'\s*<\?xml[^>]*?encoding=["\']([\w.:-]+)')
@@ -21,7 +22,7 @@ _DECLARED_ENCODING = re.compile(rb'\s*<\?xml[^>]*?encoding=["\']([\w.:-]+)')
 def read_text(path: str | Path) -> str:
     """Return the UTF-8 text of a file, of a result's folder its model.yaml's; or ConfigError."""
     with file_errors(path):
-        model = Path(path) / 'model.yaml'
+        model = Path(path) / MODEL_FILE
         is_result = model.is_file()
     if is_result:
         return given_text(model)

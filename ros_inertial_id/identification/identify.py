@@ -21,6 +21,7 @@ from .fit.fitting import fit
 from .identified_model import IdentifiedModel
 from .judge.statistics import cross_validated, judge
 from .judge.validation import explained, Folds, Outside, ResidualPass
+from .model.held_laws import held_rows, HeldRows
 from .model.outcome import model_of
 from .prepare.dataset import Dataset, Progress, read_dataset
 from .prepare.mounting import check_robot, with_sums
@@ -73,11 +74,16 @@ class RowReader:
 
 @dataclass(frozen=True, repr=False)
 class Identification:
-    """A model, and thinned out RegressorBlocks of its data for the report's curves."""
+    """
+    A model, and thinned out RegressorBlocks of its data for the report's curves.
+
+    rows : HeldRows of a tree's joints, by which the model is identified again for a simulator
+    """
 
     model: IdentifiedModel
     training: tuple[RegressorBlock, ...]
     validation: tuple[RegressorBlock, ...] = ()
+    rows: HeldRows | None = None
 
     def __repr__(self) -> str:
         return f'Identification of {self.model.robot["name"]} ({self.model.method})'
@@ -135,10 +141,11 @@ def identify_data(
         sensors = sensor_errors(data, columns)
         statistics['nuisances'] = [n.entry() for n in nuisances(data, columns, sensors)]
         model = model_of(solution, statistics, budget_of(solution, sensors))
+        held = held_rows(solution)
     curves: tuple[RegressorBlock, ...] = ()
     if validate:
         curves = _validate(model, validate, data.progress)
-    return Identification(model, rows.curves, curves)
+    return Identification(model, rows.curves, curves, held)
 
 
 def aligned_columns(

@@ -8,6 +8,7 @@ reason.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 import functools
 import hashlib
 import json
@@ -22,7 +23,8 @@ from .plan import Plan
 from ..errors import RecordingError
 from ..estimation.r_factors import GroupFactor, one_thread, RFactors
 from ..identification.files import replace_file
-from ..identification.identified_model import plain
+from ..identification.identified_model import IdentifiedModel, plain
+from ..identification.model.held_laws import HeldRows, rows_structure
 from ..identification.prepare.dataset import check_one_robot, Dataset, training_states
 from ..identification.prepare.mounting import robot_of
 from ..identification.reduce.stretches import Numbers, STRETCHES
@@ -128,6 +130,25 @@ def write_factors(path: Path, notes: Mapping[str, Any], wide: WideFactor | None 
     numbers = np.concatenate(arrays).astype('<f8')
     header['count'] = len(numbers)
     keep(path, json.dumps(plain(header)).encode() + b'\n' + numbers.tobytes())
+
+
+def write_rows(path: Path, model: IdentifiedModel, rows: HeldRows) -> None:
+    """Write the ``rows`` kept of a ``model`` as ``path``; OSError: no room."""
+    no_numbers = (Numbers(np.zeros(0, np.int8), 1),)  # of stretches: no recording is read again
+    write_factors(path, {'model': fingerprint(model)}, replace(rows.wide, numbers=no_numbers))
+
+
+def read_rows(path: Path, model: IdentifiedModel) -> HeldRows:
+    """Return the rows of a ``model`` in the file ``path``; ValueError where it holds none."""
+    if read_notes(path).get('model') != fingerprint(model):
+        raise ValueError(f'{path} holds the rows of another model')
+    return HeldRows(read_factors(path, rows_structure(model)))
+
+
+def fingerprint(model: IdentifiedModel) -> str:
+    """Return a hash of the numbers and the robot of a ``model``."""
+    text = json.dumps([model.robot['urdf'], model.values.tolist()])
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _sample_counts(factors: RFactors) -> dict[str, float]:

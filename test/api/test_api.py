@@ -94,7 +94,7 @@ def test_written_files_have_the_models_gravity_and_inertia(result, tmp_path):
     gravity = [pin.computeGeneralizedGravity(robot, data, x) for x in q]
     np.testing.assert_allclose(gravity, model.gravity(q), atol=1e-8)
     # Rotor inertia is held by MJCF and by pinocchio's model, not by a URDF.
-    model.to_mjcf(tmp_path / 'arm.xml')
+    model = model.export('mujoco', tmp_path / 'arm.xml').model
     arm = mujoco.MjModel.from_xml_path(str(tmp_path / 'arm.xml'))
     state, ours = mujoco.MjData(arm), model.to_pinocchio()
     data = ours.createData()

@@ -45,24 +45,21 @@ def test_a_description_without_inertias_is_refused(arm3):
         rid.Model.from_description(bare)
 
 
-def test_a_spring_that_pushes_is_said_and_not_written(result, tmp_path):
+@pytest.mark.parametrize('stiffness, held_by', [(0.5, 'springref='), (-0.5, 'biasprm=')])
+def test_a_spring_and_its_offset_are_written_whichever_way_it_pushes(
+    result, tmp_path, stiffness, held_by
+):
     identified = result.model.identified
     k = next(k for k, p in enumerate(identified.parameters) if p.law == 'viscous')
-    stiff = replace(identified.parameters[k], law='spring', unit='N m/rad')
-    for value, written in ((0.5, True), (-0.5, False)):
-        values = identified.values.copy()
-        values[k] = value
-        model = rid.Model(
-            replace(
-                identified,
-                values=values,
-                parameters=(*identified.parameters[:k], stiff, *identified.parameters[k + 1 :]),
-            ),
-            result.model.gravity_base,
-        )
-        lines = model.to_mjcf(tmp_path / 'arm.xml')
-        assert ('stiffness=' in (tmp_path / 'arm.xml').read_text()) is written
-        assert any(line.startswith('fv1 = -0.5 N m/rad (spring') for line in lines) is not written
+    spring = replace(identified.parameters[k], law='spring', unit='N m/rad')
+    values = identified.values.copy()
+    values[k] = stiffness
+    parameters = (*identified.parameters[:k], spring, *identified.parameters[k + 1 :])
+    changed = replace(identified, values=values, parameters=parameters, provenance={})
+    model = rid.Model(changed, result.model.gravity_base)
+    written = model.export('mujoco', tmp_path / 'arm.xml')
+    assert held_by in (tmp_path / 'arm.xml').read_text()
+    assert not any('spring' in line for line in written.not_held)
 
 
 def test_a_result_is_pickled_after_it_was_used(result):

@@ -4,24 +4,17 @@ The corrected URDF: the given text with other numbers in <inertial> and <dynamic
 Tags are found by an XML parser, but only the attributes that change are replaced in the text, so
 comments, order and formatting stay.  A second <origin> (or other single part) of a joint, which
 ROS reads over but MuJoCo refuses, is put into a comment.
-
-Links fixed to one another are one body to an identification; its pseudo-inertia P is shared out
-by the congruence T that turns their nominal sum P0 into it,
-
-    T P0 T = P,   T = P0^-1/2 (P0^1/2 P P0^1/2)^1/2 P0^-1/2,   P_link' = T P_link T,
-
-which keeps every link's positive definite and their sum exactly P (T is the geometric mean of P
-and P0^-1; Bhatia, Positive definite matrices, 2007, ch. 4).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-import re
 from typing import Any
 from xml.parsers import expat
 
 import numpy as np
 
+from .shares import shares_of
+from .start_tags import attribute_of, edited, inserted, Span, tag_end, text_at, with_attributes
 from ...dynamics.description import has_quaternions, INERTIA, orientation
 from ...dynamics.friction import friction_column, LAWS
 from ...dynamics.inertial_parameters import (
@@ -35,15 +28,12 @@ from ...dynamics.inertial_parameters import (
 )
 from ...dynamics.robot_model import link_placements, RobotModel
 from ...errors import RobotModelError
-from ...estimation.consistency import solid
 from ...estimation.least_squares import nonnegative_solution
 
 ELEMENTS = (0, 0, 0, 1, 1, 2), (0, 1, 2, 1, 2, 2)  # rows and columns of the attributes INERTIA
 UNCHANGED = 1e-12  # relative: numbers that did not change are not written anew
 UNLIMITED_SPEED = 1.0  # [rad/s, m/s] up to which friction counts where no limit is described
 ANY_TAG = '*'  # in a path of tags
-
-Span = tuple[int, int]  # byte range of a start tag
 
 
 def corrected_urdf(
@@ -62,7 +52,7 @@ def corrected_urdf(
     """
     data = robot.urdf.encode()
     tags = _Tags(data)
-    edits = [(*span, f'<!-- repeated: {_text(data, span)} -->') for span in tags.repeated]
+    edits = [(*span, f'<!-- repeated: {text_at(data, span)} -->') for span in tags.repeated]
     first_columns = bodies(parameters)
     for body, link in enumerate(robot.link_names):
         first = first_columns[link]
@@ -74,9 +64,7 @@ def corrected_urdf(
             top = _fastest(robot, joint, validity_range or {})
             friction = damping_and_friction(parameters, values, joint, top)
             edits += _dynamics_edits(data, span, friction)
-    for start, end, text in sorted(edits, reverse=True):
-        data = data[:start] + text.encode() + data[end:]
-    return data.decode()
+    return edited(data, edits)
 
 
 def _fastest(robot, joint, validity_range):
@@ -143,7 +131,7 @@ class _Tags:
         read = self._readers.get(exact, self._readers.get(any_tag))
         if read:
             start = self._parser.CurrentByteIndex
-            read(tag, attributes, (start, _tag_end(self._data, start)))
+            read(tag, attributes, (start, tag_end(self._data, start)))
 
     def _end(self, tag):
         self._path.pop()
@@ -171,37 +159,9 @@ class _Tags:
 
     def _read_repeated_part(self, span):
         """Note a second part where it can be put into a comment: an empty element without --."""
-        text = _text(self._data, span)
+        text = text_at(self._data, span)
         if text.endswith('/>') and '--' not in text:
             self.repeated.append(span)
-
-
-def _tag_end(data, low):
-    """Return the index after the > that closes the start tag at ``low``; quotes may hold one."""
-    tag = re.compile(rb"""(?:[^"'>]|"[^"]*"|'[^']*')*>""").match(data, low)  # noqa: Q001
-    assert tag is not None  # expat has read it
-    return tag.end()
-
-
-def _attribute(text, name, default=None):
-    """Return the value of an attribute in a start tag, ``default`` where it has none."""
-    match = re.search(rf"""\s{name}\s*=\s*(["'])(.*?)\1""", text, re.DOTALL)  # noqa: Q001
-    if match is None:
-        return default
-    return match.group(2)
-
-
-def _with_attributes(text, attributes):
-    """Return a start tag with attributes set, the others and all blanks as they were."""
-    for name, value in attributes.items():
-        pattern = rf"""(\s{name}\s*=\s*)(?:"[^"]*"|'[^']*')"""  # noqa: Q001
-        given = re.search(pattern, text)
-        if given:
-            text = f'{text[: given.start()]}{given.group(1)}"{value}"{text[given.end() :]}'
-        else:
-            body = re.sub(r'\s*/?>$', '', text)
-            text = f'{body} {name}="{value}"{text[len(body) :]}'
-    return text
 
 
 def _body_edits(data, robot, links, body, P):
@@ -214,9 +174,7 @@ def _body_edits(data, robot, links, body, P):
     massive = [name for name in placements if nominal[name][0] > 0.0]
     if not massive:
         massive = [robot.link_names[body]]
-    shares = {massive[0]: P}
-    if len(massive) > 1:
-        shares = _shares(massive, placements, nominal, P)
+    shares = shares_of(massive, placements, nominal, P)
     edits, remainder = [], P
     # The heaviest comes last and takes the rounding of the others.
     *lighter, heaviest = sorted(massive, key=lambda name: nominal[name][0])
@@ -227,56 +185,29 @@ def _body_edits(data, robot, links, body, P):
     return edits + _link_edits(data, links[heaviest], placements[heaviest], remainder)[0]
 
 
-def _shares(names, placements, nominal, P):
-    """Return {link: its share (4, 4) of P in the joint frame}; see the module for how."""
-    shares = {}
-    for name in names:
-        G = placements[name]
-        shares[name] = G @ solid(nominal[name][None])[0] @ G.T
-    T = _congruence(sum(shares.values()), P)
-    return {name: T @ share @ T for name, share in shares.items()}
-
-
-def _congruence(P0, P):
-    """Return T = T' > 0 with T P0 T = P."""
-    root = _power(P0, 0.5)
-    inverse = _power(P0, -0.5)
-    T = inverse @ _power(root @ P @ root, 0.5) @ inverse
-    return (T + T.T) / 2
-
-
-def _power(matrix, exponent):
-    w, V = np.linalg.eigh((matrix + matrix.T) / 2)
-    return (V * w**exponent) @ V.T
-
-
 def _nominal(data, link):
     """Return the ten parameters (10,) of a link's <inertial> in the link frame, zeros if none."""
     if not {'mass', 'inertia'} <= link.parts.keys():
         return np.zeros(10)
-    mass = float(_attribute(_text(data, link.parts['mass']), 'value'))
+    mass = float(attribute_of(text_at(data, link.parts['mass']), 'value'))
     centre, R = _origin(data, link)
-    tag = _text(data, link.parts['inertia'])
+    tag = text_at(data, link.parts['inertia'])
     inertia = np.zeros((3, 3))
-    inertia[ELEMENTS] = [float(_attribute(tag, name) or 0.0) for name in INERTIA]
+    inertia[ELEMENTS] = [float(attribute_of(tag, name) or 0.0) for name in INERTIA]
     inertia.T[ELEMENTS] = inertia[ELEMENTS]
     return about_origin(mass, centre, R @ inertia @ R.T)
-
-
-def _text(data, span):
-    return data[slice(*span)].decode()
 
 
 def _origin(data, link):
     """Return centre (3,) [m] and rotation (3, 3) of a link's inertial frame."""
     tag = ''
     if 'origin' in link.parts:
-        tag = _text(data, link.parts['origin'])
+        tag = text_at(data, link.parts['origin'])
     quaternion = ''
     if link.quaternions:
-        quaternion = _attribute(tag, 'quat_xyzw', '')
-    centre = _attribute(tag, 'xyz') or '0 0 0'
-    rpy = _attribute(tag, 'rpy', '')
+        quaternion = attribute_of(tag, 'quat_xyzw', '')
+    centre = attribute_of(tag, 'xyz') or '0 0 0'
+    rpy = attribute_of(tag, 'rpy', '')
     return np.array(centre.split(), float), orientation(rpy, quaternion)
 
 
@@ -310,22 +241,14 @@ def _inertial_edits(data, link, tags):
     for tag, attributes in tags.items():
         if tag in link.parts:
             span = link.parts[tag]
-            edits.append((*span, _with_attributes(_text(data, span), attributes)))
+            edits.append((*span, with_attributes(text_at(data, span), attributes)))
         else:
-            missing += _with_attributes(f'<{tag}/>', attributes)
+            missing += with_attributes(f'<{tag}/>', attributes)
     if not missing:
         return edits
     if link.inertial is None:
-        return [*edits, _insert(data, link.tag, f'<inertial>{missing}</inertial>', 'link')]
-    return [*edits, _insert(data, link.inertial, missing, 'inertial')]
-
-
-def _insert(data, span, inside, tag):
-    """Return the edit that puts ``inside`` first into an element, empty or not."""
-    text = _text(data, span)
-    if text.endswith('/>'):
-        return (*span, f'{text[:-2].rstrip()}>{inside}</{tag}>')
-    return (span[1], span[1], inside)
+        return [*edits, inserted(data, link.tag, f'<inertial>{missing}</inertial>', 'link')]
+    return [*edits, inserted(data, link.inertial, missing, 'inertial')]
 
 
 def damping_and_friction(
@@ -372,11 +295,11 @@ def _closest_friction(friction, top):
 
 def _dynamics_edits(data, span, friction):
     """Return the edit of a joint's <dynamics>: only the attributes that it has."""
-    text = _text(data, span)
+    text = text_at(data, span)
     changed = {}
     for name, value in friction.items():
-        if _attribute(text, name) is not None:
+        if attribute_of(text, name) is not None:
             changed[name] = repr(value)
     if not changed:
         return []
-    return [(*span, _with_attributes(text, changed))]
+    return [(*span, with_attributes(text, changed))]

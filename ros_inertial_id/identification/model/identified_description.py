@@ -8,7 +8,9 @@ mounted.  The servos of a robot that was identified from its commands are positi
 the MJCF and for Isaac Lab.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as xml
 
@@ -16,11 +18,15 @@ import numpy as np
 import yaml
 
 from .corrected_urdf import corrected_urdf, damping_and_friction
+from .patched_mjcf import JointNumbers, patched_mjcf
+from .targets import DAMPING, FRICTION, OFFSET, STIFFNESS, term_of, TERMS
 from ..identified_model import IdentifiedModel, plain
 from ...dynamics.friction import friction_column, JOINT_TERMS, LAWS
 from ...dynamics.inertial_parameters import about_center, bodies, Parameter
 from ...dynamics.robot_model import RobotModel
+from ...dynamics.tree_description import mjcf_source
 from ...errors import ConfigError, EstimationError
+from ...given_files import given_text
 from ...measurement.joints.drives import is_commanded
 from ...measurement.summary import Summary
 from ...methods import METHODS
@@ -40,6 +46,7 @@ DELAY_WORDS = (
     'delay: MuJoCo 3.5 or later, steps of 0.5 ms or more; else hold ctrl back yourself, without '
     'delay, nsample and interp'
 )
+SUMMED_UP = 'held as the closest damping and friction'
 FEEDFORWARD_WORDS = (
     'with velocities or feedforward: ctrl = q_command + (kv v_command + feedforward) / kp'
 )
@@ -66,22 +73,40 @@ def description_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
     tree = tree_of(robot)
     text = corrected_urdf(tree, model.parameters, model.values, model.validity_range)
     urdf = xml.fromstring(text)
-    lines = _not_held(model, lambda parameter, _: _in_urdf(urdf, parameter))
+    lines = _lines(model, lambda parameter: not _in_urdf(urdf, parameter))
     at = text.index('<robot')  # behind an XML declaration
     return f'{text[:at]}{_comment(model, lines)}\n{text[at:]}', lines
 
 
-def mjcf_of(model: IdentifiedModel, robot: Any, covariance: np.ndarray) -> tuple[str, list[str]]:
+def mjcf_of(
+    model: IdentifiedModel, robot: Any, covariance: np.ndarray, lines: Sequence[str]
+) -> str:
     """
-    Return (MJCF, what it cannot hold in words) of a consistent ``model`` of a ``robot``.
+    Return the MJCF of a consistent ``model`` of a ``robot``: that which it was read from, if any.
 
-    covariance : (p, p) of the model's parameters
+    covariance : (p, p) of the model's parameters; lines : of what it cannot hold, for a comment
     """
+    tree = tree_of(robot)
     consistent_parameters(model)
-    text = identified_mjcf(tree_of(robot), model, covariance)
-    lines = _not_held(model, _in_mjcf)
-    comment = _comment(model, lines)
-    return text.replace('>\n', f'>\n{comment}\n', 1), lines
+    source = Path(mjcf_source(tree.urdf))
+    if source.is_file():
+        return _patched(source, tree, model)
+    text = identified_mjcf(tree, model, covariance)
+    return text.replace('>\n', f'>\n{_comment(model, lines)}\n', 1)
+
+
+def _patched(source: Path, robot: RobotModel, model: IdentifiedModel) -> str:
+    """Return the text of the MJCF file ``source`` with the numbers of a ``model``."""
+    first, terms = bodies(model.parameters), joint_terms(model)
+    links = {link: model.values[first[link] :][:10] for link in robot.link_names}
+    gains, joints = servos(model, robot), {}
+    for joint in robot.joint_names:
+        wanted = JointNumbers(mjcf_joint(terms[joint]), mjcf_bias(terms[joint]))
+        if joint in gains:
+            kp, kv = (gains[joint][name] for name in SERVO_GAINS)
+            wanted = replace(wanted, gains=(kp, kv))
+        joints[joint] = wanted
+    return patched_mjcf(given_text(source), source.parent, robot, links, joints)
 
 
 def isaaclab_of(
@@ -118,7 +143,7 @@ def isaaclab_of(
             'delay': delay,
             'physics_dt': physics_dt,
             'standard_errors': standard_errors,
-            'not_held': _not_held(model, lambda parameter, _: _meaning(parameter) in JOINT_TERMS),
+            'not_held': not_held(model, JOINT_TERMS),
         }
     )
     return out, ISAACLAB + yaml.safe_dump(out, sort_keys=False, width=98)
@@ -159,16 +184,30 @@ def consistent_parameters(model: IdentifiedModel) -> dict[str, list[float]]:
     return links
 
 
-def _not_held(model: IdentifiedModel, holds: Callable[[Parameter, float], bool]) -> list[str]:
+def not_held(model: IdentifiedModel, terms: Collection[str]) -> list[str]:
     """
-    Return one line per joint term that a description does not hold, with its torque.
+    Return one line per term of a joint that who holds ``terms`` does not, with its torque.
 
-    holds : (parameter, value) -> whether the description holds it
+    Friction of any law is held by who holds damping and friction.
     """
+    friction_is_held = {DAMPING, FRICTION}.issubset(terms)
+
+    def is_missing(parameter: Parameter) -> bool:
+        if friction_is_held and LAWS[parameter.law].brakes:
+            return False
+        return term_of(parameter) not in terms
+
+    return _lines(model, is_missing)
+
+
+def _lines(model: IdentifiedModel, is_missing: Callable[[Parameter], bool]) -> list[str]:
+    """Return one line per joint term of a ``model`` that is missing in its description."""
     lines = []
     for p, value in zip(model.parameters, model.values):
-        if p.law and value and not holds(p, value):
-            torque = _torque_in_words(p, value, model.validity_range.get(p.owner, {}))
+        if p.law and value and is_missing(p):
+            torque = SUMMED_UP
+            if not LAWS[p.law].brakes:
+                torque = _torque_in_words(p, value, model.validity_range.get(p.owner, {}))
             lines.append(f'{p.name} = {value:.6g} {p.unit} ({p.law} of {p.owner}, {torque})')
     return lines
 
@@ -182,25 +221,10 @@ def _torque_in_words(parameter, value, joint_range):
     return f'up to {largest:.3g} N m in the training data'
 
 
-def _meaning(parameter):
-    """Return the attribute of a described joint that a term means, '' where none does."""
-    if not parameter.law:
-        return ''
-    return LAWS[parameter.law].in_urdf
-
-
 def _in_urdf(urdf: xml.Element, parameter: Parameter) -> bool:
     """Return whether <dynamics> of the parameter's joint holds what it means."""
     dynamics = urdf.find(f"joint[@name='{parameter.owner}']/dynamics")
-    return dynamics is not None and _meaning(parameter) in dynamics.keys()
-
-
-def _in_mjcf(parameter: Parameter, value: float) -> bool:
-    """Return whether a joint of MJCF holds a term: no spring that pushes away from its zero."""
-    meaning = _meaning(parameter)
-    if meaning == 'stiffness':
-        return value >= 0.0
-    return bool(meaning)
+    return dynamics is not None and term_of(parameter) in dynamics.keys()
 
 
 def _comment(model: IdentifiedModel, lines: Sequence[str]) -> str:
@@ -238,14 +262,14 @@ def identified_mjcf(robot: RobotModel, model: IdentifiedModel, covariance: np.nd
         # A spring that pushes away from its zero is another effect, mistaken for one.
         terms[joint]['stiffness'] = max(0.0, terms[joint]['stiffness'])
         _joint(parents[i], robot, i, terms[joint], errors[joint])
-    _add_servos(root, robot, servos(model, robot), delay_of(model))
+    _add_actuators(root, robot, model)
     xml.indent(root)
     return xml.tostring(root, encoding='unicode') + '\n'
 
 
 def joint_terms(model: IdentifiedModel) -> dict[str, dict[str, float]]:
     """
-    Return {joint: {damping, friction, armature, stiffness: number}}, as pinocchio and MJCF have.
+    Return {joint: {term: number}} of TERMS, as pinocchio and MJCF have them.
 
     A richer friction law is summed up as damping and friction over the speeds of the training.
     """
@@ -273,11 +297,11 @@ def joint_errors(model: IdentifiedModel, covariance: np.ndarray) -> dict[str, di
 
 def _terms(model, values, joint):
     """Return one joint's terms of ``joint_terms``, at other ``values`` (p,) of the parameters."""
-    out = dict.fromkeys((*JOINT_TERMS, 'stiffness'), 0.0)
+    out = dict.fromkeys(TERMS, 0.0)
     for p, x in zip(model.parameters, values):
-        meaning = _meaning(p)
-        if p.owner == joint and meaning and not LAWS[p.law].brakes:
-            out[meaning] = float(x)
+        term = term_of(p)
+        if p.owner == joint and term and not LAWS[p.law].brakes:
+            out[term] = float(x)
     fastest = np.abs(model.validity_range.get(joint, {}).get('v', 1.0)).max()
     return {**out, **damping_and_friction(model.parameters, values, joint, float(fastest))}
 
@@ -320,9 +344,10 @@ def _joint(body, robot, i, terms, errors):
     sizes = []
     for term, value in terms.items():
         if value:
-            attribute = MJCF_TERMS.get(term, term)
+            sizes.append(f'{MJCF_TERMS.get(term, term)} {errors[term]:.2g}')
+    for attribute, value in mjcf_joint(terms).items():
+        if value:
             attributes[attribute] = _numbers([value])
-            sizes.append(f'{attribute} {errors[term]:.2g}')
     if sizes:
         body.append(xml.Comment(f' standard errors: {", ".join(sizes)} '))
     limits = [robot.lower[i], robot.upper[i]]
@@ -331,9 +356,39 @@ def _joint(body, robot, i, terms, errors):
     xml.SubElement(body, 'joint', attributes)
 
 
-def _add_servos(root, robot, gains, delay):
-    """Add a position actuator per joint, whose command waits in MuJoCo's history."""
-    if not gains:
+def mjcf_joint(terms: Mapping[str, float]) -> dict[str, float]:
+    """
+    Return {attribute of a joint of MJCF: number} of joint ``terms``, see ``joint_terms``.
+
+    A spring holds the constant torque in its reference; one that pushes away from its zero is no
+    joint's in MJCF, and stands in the actuator as a constant torque without a spring does.
+    """
+    out = {MJCF_TERMS.get(term, term): terms[term] for term in JOINT_TERMS}
+    if terms[STIFFNESS] > 0.0:
+        out['stiffness'] = terms[STIFFNESS]
+        out['springref'] = -terms[OFFSET] / terms[STIFFNESS]
+    else:
+        out['stiffness'] = out['springref'] = 0.0
+    return out
+
+
+def mjcf_bias(terms: Mapping[str, float]) -> tuple[float, float]:
+    """Return what an actuator adds to its force: a constant [N m], and times the position."""
+    if terms[STIFFNESS] > 0.0:
+        return 0.0, 0.0
+    return 0.0 - terms[OFFSET], 0.0 - terms[STIFFNESS]
+
+
+def _add_actuators(root, robot, model):
+    """
+    Add an actuator per joint of a servo, or where one holds a torque that no joint does.
+
+    That of a servo is of the kind position, whose command waits in MuJoCo's history; those of
+    others are motors.
+    """
+    terms, gains, delay = joint_terms(model), servos(model, robot), delay_of(model)
+    biases = {joint: mjcf_bias(terms[joint]) for joint in robot.joint_names}
+    if not gains and not any(map(any, biases.values())):
         return
     actuators = xml.SubElement(root, 'actuator')
     history = {}
@@ -341,17 +396,32 @@ def _add_servos(root, robot, gains, delay):
         samples = int(np.ceil(delay / SHORTEST_STEP)) + 1
         history = {'delay': _numbers([delay]), 'interp': 'linear', 'nsample': str(samples)}
         actuators.append(xml.Comment(f' {DELAY_WORDS} '))
-    actuators.append(xml.Comment(f' {FEEDFORWARD_WORDS} '))
+    if gains:
+        actuators.append(xml.Comment(f' {FEEDFORWARD_WORDS} '))
     for joint, limit in zip(robot.joint_names, robot.effort):
-        attributes = {
-            'name': joint,
-            'joint': joint,
-            'kp': _numbers([gains[joint]['stiffness']]),
-            'kv': _numbers([gains[joint]['damping']]),
-        }
+        tag, force = _force_law(gains.get(joint), biases[joint])
+        attributes = {'name': joint, 'joint': joint, **force}
         if limit > 0:
             attributes['forcerange'] = _numbers([-limit, limit])
-        xml.SubElement(actuators, 'position', {**attributes, **history})
+        xml.SubElement(actuators, tag, {**attributes, **history})
+
+
+def _force_law(gains, bias):
+    """Return tag and attributes of an actuator with ``gains`` (none: a motor) and a ``bias``."""
+    if gains is None:
+        kp = kv = 0.0
+        tag, attributes = 'motor', {}
+    else:
+        kp, kv = gains['stiffness'], gains['damping']
+        tag, attributes = 'position', {'kp': _numbers([kp]), 'kv': _numbers([kv])}
+    if not any(bias):
+        return tag, attributes
+    constant, slope = bias
+    return 'general', {
+        'gainprm': _numbers([1.0 if gains is None else kp]),
+        'biastype': 'affine',
+        'biasprm': _numbers([constant, slope - kp, -kv]),
+    }
 
 
 def _numbers(values: Sequence[float] | np.ndarray) -> str:

@@ -1,0 +1,174 @@
+"""
+Held laws: the same recordings identified again, by the laws of friction that a target holds.
+
+A model whose offset, spring or presliding friction is left out is another robot than the one that
+was measured; one that was fitted without them is the closest of its kind.  The rows of the
+recordings are kept for that, as the triangles of their stretches (``HeldRows``): columns of bodies,
+of the terms that some target holds, and of efforts, under gravity as it was used.
+"""
+
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from .outcome import base_entries
+from .targets import is_held, laws_held, TERMS
+from ..choose.choice import choose
+from ..fit.fitting import fit, Solution
+from ..identified_model import IdentifiedModel
+from ..judge.statistics import cross_validated
+from ..judge.validation import fits
+from ..prepare.dataset import Dataset
+from ..reduce.model_columns import ModelColumns
+from ..reduce.structure import Structure
+from ..reduce.wide_factor import wide_structure, WideFactor
+from ..settings import options_class
+from ...dynamics.friction import LAWS
+from ...dynamics.inertial_parameters import Parameter
+from ...dynamics.robot_model import RobotModel
+from ...errors import EstimationError
+from ...estimation.base_parameters import with_known
+from ...estimation.r_factors import one_thread
+from ...measurement.recording import Recording
+from ...measurement.summary import Summary
+from ...methods import METHODS
+from ...options import options_from
+
+
+@dataclass(frozen=True)
+class HeldRows:
+    """wide : WideFactor about the columns of ``rows_structure`` of a model."""
+
+    wide: WideFactor
+
+
+def held_rows(solution: Solution) -> HeldRows | None:
+    """Return what is kept of the rows of a ``solution``, None of what is no tree of joints."""
+    data, model_columns = solution.data, solution.choice.model_columns
+    wide = model_columns.wide
+    if not (wide.joints and isinstance(data.robot, RobotModel)):
+        return None
+    structure = held_structure(data, wide.structure.columns)
+    return HeldRows(_with_columns(wide, structure, data.robot.gravity_base - model_columns.given))
+
+
+def held_structure(data: Dataset, columns: Collection[Parameter]) -> Structure:
+    """Return the Structure of bodies, and of those ``columns`` that some target holds exactly."""
+    held = [p for p in columns if not p.law or is_held(p, TERMS)]
+    return wide_structure(data, held)
+
+
+def _with_columns(wide: WideFactor, structure: Structure, change: np.ndarray) -> WideFactor:
+    """Return the WideFactor of a ``structure`` of some columns, gravity changed by ``change``."""
+    places = structure.places_in(wide.structure)
+    efforts = np.arange(wide.efforts, wide.total.size)
+    T = np.hstack(
+        [wide.columns_under_gravity(change)[:, places], np.eye(wide.total.size)[:, efforts]]
+    )
+    return replace(
+        wide,
+        structure=structure,
+        by_number=tuple(factors.combine(T) for factors in wide.by_number),
+        gravity_columns=np.zeros(0, dtype=int),
+    )
+
+
+def dataset_without_rows(model: IdentifiedModel) -> Dataset:
+    """Return the Dataset that a ``model`` was identified from, without its samples."""
+    method, options = METHODS[model.method], options_of(model)
+    gravities = np.array(model.mounting['gravity_base'])
+    recordings = tuple(
+        Recording({}, mounting=text, provenance=entry)
+        for text, entry in zip(model.mounting['text'], model.provenance['recordings'])
+    )
+    observations = tuple(
+        SimpleNamespace(summary=Summary.of(entry)) for entry in model.preprocessing
+    )
+    robots = tuple(method.build(model.robot['urdf'], options, gravity) for gravity in gravities)
+    return Dataset(method, robots, observations, options, recordings=recordings)
+
+
+def options_of(model: IdentifiedModel) -> Any:
+    """Return the options of a ``model`` as they were asked for."""
+    kind = options_class(model.method)
+    names = kind.__dataclass_fields__
+    given = {name: value for name, value in model.options.items() if name in names}
+    return options_from(kind, given, 'the model')
+
+
+def rows_structure(model: IdentifiedModel) -> Structure:
+    """Return the Structure of the rows that are kept of a ``model``."""
+    data = dataset_without_rows(model)
+    columns = with_known(data.method.parameters(data.robot, data.options), data.options.given)
+    return held_structure(data, columns)
+
+
+def is_all_held(model: IdentifiedModel, terms: Collection[str]) -> bool:
+    """Return whether who holds ``terms`` holds a ``model`` as it is."""
+    return all(is_held(p, terms) for p in model.parameters if p.law)
+
+
+def identified_by(
+    rows: HeldRows, model: IdentifiedModel, terms: Collection[str]
+) -> IdentifiedModel:
+    """
+    Return the IdentifiedModel of the same recordings by laws that ``terms`` hold.
+
+    rows : kept of ``model``
+    EstimationError where they have no column of such a law.
+    """
+    laws, known = laws_held(model, terms), _optional(model)
+    data = dataset_without_rows(model)
+    data = replace(data, options=replace(data.options, friction=laws, coulomb_width=0.0))
+    columns = [p for p in rows.wide.structure.columns if _takes_part(p, laws, known)]
+    missing = set(laws) - {p.law for p in columns}
+    if missing:
+        raise EstimationError('the kept rows have no such friction', found=sorted(missing))
+    gravity = data.robot.gravity_base
+    with one_thread():
+        wide = _with_columns(rows.wide, wide_structure(data, columns), np.zeros(3))
+        solution = fit(data, choose(data, ModelColumns(wide, gravity)), _no_residuals)
+    return _as_identified(model, solution)
+
+
+def _optional(model):
+    """Return {(law, joint)} of what a ``model`` has where it predicts better."""
+    return {(p.law, p.owner) for p in model.parameters}
+
+
+def _takes_part(parameter, laws, known):
+    """Return whether a column is one of ``laws``; of one that is optional, where it is known."""
+    if not parameter.law:
+        return True
+    if parameter.law not in laws:
+        return False
+    return not LAWS[parameter.law].by_need or (parameter.law, parameter.owner) in known
+
+
+def _no_residuals(*_):
+    raise NotImplementedError  # rows of joints are correlated as their stretches show
+
+
+def _as_identified(model: IdentifiedModel, solution: Solution) -> IdentifiedModel:
+    """Return a ``solution`` with what a ``model`` says of recordings, robot and verdict."""
+    base = solution.problem.base
+    statistics = {'training': fits(solution.problem.factors, solution.estimate.params)}
+    crossed = cross_validated(solution)
+    if crossed:
+        statistics['cross_validation'] = crossed.crossed.summary()
+    if solution.consistent:
+        statistics['consistent'] = solution.consistent.entry
+    if 'verdict' in model.statistics:
+        statistics['verdict'] = model.statistics['verdict']
+    return replace(
+        model,
+        options=asdict(solution.data.options),
+        parameters=base.parameters,
+        values=solution.values,
+        base=base_entries(base, solution.estimate),
+        covariance=solution.estimate.cov_params,
+        statistics=statistics,
+    )

@@ -1,0 +1,94 @@
+"""
+Targets: what simulators and libraries hold of a joint, as data.
+
+A target holds terms of a joint, not laws: viscous and dry friction as a line and a step, the
+rotor's inertia, a spring, a constant torque.  ``laws_held`` says by which laws a model is to be
+identified again so that the target holds all of it; what is left to hold of a model that was not
+is in ``not_held``.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from ..identified_model import IdentifiedModel
+from ...dynamics.friction import as_step, LAWS
+from ...dynamics.inertial_parameters import Parameter
+from ...errors import ConfigError
+
+DAMPING, FRICTION, ARMATURE, STIFFNESS, OFFSET = TERMS = (
+    'damping',
+    'friction',
+    'armature',
+    'stiffness',
+    'offset',
+)
+GAINS, DELAY = 'gains', 'delay'  # of the drive of a robot that was identified from its commands
+# What a joint term is identified by where a target holds it.
+LAW_OF_TERM = {
+    DAMPING: 'viscous',
+    FRICTION: 'coulomb',
+    ARMATURE: 'armature',
+    STIFFNESS: 'spring',
+    OFFSET: 'offset',
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """
+    A program that reads a model.
+
+    title : in words; file : what is written, in words; suffix : of its name
+    holds : of TERMS, GAINS and DELAY
+    """
+
+    title: str
+    file: str
+    suffix: str
+    holds: frozenset[str]
+
+
+MUJOCO = Target('MuJoCo', 'MJCF', '.xml', frozenset([*TERMS, GAINS, DELAY]))
+URDF = Target('all that reads a URDF', 'URDF', '.urdf', frozenset([DAMPING, FRICTION]))
+TARGETS = {'mujoco': MUJOCO, 'urdf': URDF}
+
+
+def target_named(name: str) -> Target:
+    """Return the Target of a ``name``; ConfigError where there is none."""
+    if name not in TARGETS:
+        raise ConfigError('export for', found=repr(name), exists=tuple(TARGETS))
+    return TARGETS[name]
+
+
+def file_name(target: str) -> str:
+    """Return the name of the file of a ``target`` in the folder of a result."""
+    return target + target_named(target).suffix
+
+
+def term_of(parameter: Parameter) -> str:
+    """Return which of TERMS a parameter is, '' of a body's and of what is none of them."""
+    if not parameter.law:
+        return ''
+    law = LAWS[parameter.law]
+    if law.constant:
+        return OFFSET
+    return law.in_urdf
+
+
+def is_held(parameter: Parameter, terms: Collection[str]) -> bool:
+    """Return whether who holds ``terms`` holds a joint's ``parameter`` exactly as it is."""
+    return term_of(parameter) in terms and as_step(parameter) == parameter
+
+
+def laws_held(model: IdentifiedModel, terms: Collection[str]) -> tuple[str, ...]:
+    """Return the laws by which a model like ``model`` is one that ``terms`` hold."""
+    like = {_like(parameter) for parameter in model.parameters if parameter.law}
+    return tuple(law for term, law in LAW_OF_TERM.items() if term in terms and term in like)
+
+
+def _like(parameter):
+    """Return the term that comes closest to a parameter of a joint, '' for none."""
+    law = LAWS[parameter.law]
+    if law.dry and law.brakes:
+        return FRICTION
+    return term_of(parameter)
