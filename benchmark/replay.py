@@ -40,7 +40,6 @@ FINGER = """<link name="finger{0}"><inertial><origin xyz="0 {1} 0.05"/><mass val
  <origin xyz="0 {1} 0.1"/><axis xyz="1 0 0"/>
  <limit lower="-6" upper="6" effort="3" velocity="6"/></joint>
 """
-LAWS = ('viscous', 'coulomb', 'armature')
 
 
 def kinds():
@@ -72,12 +71,13 @@ def errors(robot, seed):
     drives = {'stiffness': list(robot.stiffness), 'damping': list(robot.damping)}
 
     def identified(**options):
-        return rid.identify(
-            training, effort_kind='command', friction=list(LAWS), **drives, **options
-        ).model.identified
+        return rid.identify(training, effort_kind='command', **drives, **options).model
 
     def error(model, mjcf='', who=MODEL):
-        replay = replayed(model, [other], mjcf)
+        if mjcf:
+            replay = replayed(model.identified, [other], mjcf)
+        else:
+            replay = model.replay(other)
         return float(np.sqrt(np.mean(replay.tracks[who].rms ** 2)))
 
     everything = identified()

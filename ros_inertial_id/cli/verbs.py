@@ -28,7 +28,7 @@ from ..identification.settings import load_options, options_class, prediction_op
 from ..measurement.bags.log_joint_names import ORDERED
 from ..measurement.recording import Recording
 from ..procedures.bag_paths import several
-from ..procedures.replay import replayed
+from ..procedures.replay import check_mujoco
 from ..report import write_report
 from ..report.replay_facts import replay_lines, without_curves
 
@@ -217,7 +217,10 @@ def check_(options: Any) -> int:
 
 def validate(options: Any) -> int:
     """Validate a model on a bag; return the exit status."""
-    model = load_model(options.model).identified
+    loaded = load_model(options.model)
+    model = loaded.identified
+    if options.replay:
+        check_mujoco()
     recording = recording_of(options.bag, model.robot['urdf'])
     with Progress() as progress:
         result = validated(model, [recording], options.force, progress)
@@ -235,7 +238,7 @@ def validate(options: Any) -> int:
         *_residual_lines(fit),
     ]
     if options.replay:
-        model.statistics['replay'] = replayed(model, [recording]).entry()
+        model.statistics['replay'] = loaded.replay(recording, force=True).entry()
         lines += replay_lines(model)
     files = {}
     if options.out_bag:

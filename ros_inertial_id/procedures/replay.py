@@ -13,16 +13,18 @@ motion, as the robot's own did.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..dynamics.friction import JOINT_TERMS, LAWS
 from ..dynamics.robot_model import RobotModel
+from ..dynamics.tree_description import mjcf_source
 from ..errors import InertialIdError, RecordingError
+from ..given_files import given_text
 from ..identification.identified_model import IdentifiedModel, row_text
 from ..identification.model.identified_description import (
-    consistent_parameters,
     identified_mjcf,
     SERVO_GAINS,
     servos,
@@ -137,20 +139,15 @@ class Replay:
         return {'joint': self.joints[j], **texts}
 
 
-def replayed(
-    model: IdentifiedModel, recordings: Sequence[Recording], mjcf: str = '', described: str = ''
-) -> Replay:
+def replayed(model: IdentifiedModel, recordings: Sequence[Recording], mjcf: str) -> Replay:
     """
-    Return the Replay of ``recordings`` by a physically consistent ``model``.
+    Return the Replay of ``recordings`` by a ``model`` as MuJoCo gets it, text of an ``mjcf``.
 
-    mjcf, described : what MuJoCo gets, text of the model and of the description as it came; ''
-        for those that are written of the model, and of the description in it
     InertialIdError where MuJoCo is not installed, RecordingError for less than RESTART seconds,
-    EstimationError where the robot is no tree, or links are not physically consistent.
+    EstimationError where the robot is no tree.
     """
-    consistent_parameters(model)
     tree = tree_of(robot_of_model(model))
-    mjcf = mjcf or identified_mjcf(tree, model, np.eye(len(model.parameters)))
+    folder = Path(mjcf_source(tree.urdf)).parent
     data = read_dataset(recordings, prediction_options(model), model.method, model.robot['urdf'])
     windows = []
     for robot, observation in zip(data.robots, data.observations):
@@ -161,15 +158,16 @@ def replayed(
         )
     windows = windows[:: -(-len(windows) // MOST_WINDOWS)]
     commanded = data.first.effort_source.is_commanded
-    drives = _following(mjcf, tree.joint_names, windows[0])
+    simulator = Simulator(mjcf, folder, tree.joint_names)
     if commanded:
         drives = _own_drives(model, tree)
-    texts = {MODEL: mjcf}
-    if described or tree.inertias.any():
-        texts[DESCRIBED] = described or described_mjcf(model, tree)
-    tracks = {}
-    for who, text in texts.items():
-        tracks[who] = Track(Simulator(text, tree.joint_names, drives).errors(windows))
+    else:
+        drives = _following(simulator.inertia(windows[0].q))
+        simulator = simulator.driven_by(drives)
+    tracks = {MODEL: Track(simulator.errors(windows, drives))}
+    if tree.inertias.any():
+        as_it_came = Simulator(described_mjcf(model, tree), folder, tree.joint_names)
+        tracks[DESCRIBED] = Track(as_it_came.driven_by(drives).errors(windows, drives))
     units = [{False: 'rad', True: 'm'}[bool(slides)] for slides in tree.prismatic]
     return Replay(
         ', '.join(map(name_of, recordings)),
@@ -205,10 +203,8 @@ def _own_drives(model: IdentifiedModel, robot: RobotModel) -> Drives:
     return Drives(stiffness, damping, False)
 
 
-def _following(mjcf: str, joints: Sequence[str], window: 'Window') -> Drives:
-    """Return Drives of TRACKING for what they move at the start of a ``window``."""
-    nothing = np.ones(len(joints))
-    inertia = Simulator(mjcf, joints, Drives(nothing, nothing, True)).inertia(window.q)
+def _following(inertia: np.ndarray) -> Drives:
+    """Return Drives of TRACKING for the ``inertia`` (n,) that they move."""
     return Drives(TRACKING**2 * inertia, 2.0 * TRACKING * inertia, True)
 
 
@@ -280,57 +276,54 @@ class Simulator:
     """
     A robot in MuJoCo that is driven window by window.
 
-    mjcf : text of its model; joints : (n,) names in the order of all arrays
-    drives : Drives, those that follow are added to it
+    mjcf : text of its model, in a ``folder``; joints : (n,) names in the order of all arrays
     InertialIdError where MuJoCo is not installed or cannot read the text.
     """
 
-    def __init__(self, mjcf: str, joints: Sequence[str], drives: Drives) -> None:
-        self._mujoco, self._drives = _mujoco(), drives
+    def __init__(self, mjcf: str, folder: Path, joints: Sequence[str]) -> None:
+        self._mujoco, self._joints = _mujoco(), list(joints)
         try:
             spec = self._mujoco.MjSpec.from_string(mjcf)
-            self._delay = self._taken_delays(spec, joints)
-            if drives.follow:
-                self._add(spec, joints)
-            self._mount(spec)
-            model = spec.compile()
         except ValueError as error:
-            raise InertialIdError(
-                'MuJoCo cannot read the model', found=' '.join(str(error).split())
-            ) from error
-        model.opt.timestep = STEP
-        model.opt.disableflags |= int(self._mujoco.mjtDisableBit.mjDSBL_CONTACT)
-        self._model = model
-        self._places = np.array([int(model.joint(name).qposadr[0]) for name in joints])
-        self._dofs = np.array([int(model.joint(name).dofadr[0]) for name in joints])
-        actuators = {int(model.actuator_trnid[k, 0]): k for k in range(model.nu)}
-        self._controls = [actuators[int(model.joint(name).id)] for name in joints]
-
-    def _taken_delays(self, spec: Any, joints: Sequence[str]) -> np.ndarray:
-        """Return the delays (n,) [s] of actuators, taken out: a restart has no history."""
+            raise _unreadable(error) from error
+        spec.modelfiledir = str(folder)
         delays = dict.fromkeys(joints, 0.0)
-        for actuator in list(spec.actuators):
+        for actuator in spec.actuators:
             if actuator.target in delays:
                 delays[actuator.target] = actuator.delay
-            actuator.delay, actuator.nsample = 0.0, 0
-            if self._drives.follow:
-                spec.delete(actuator)
-        if self._drives.follow:
-            return np.zeros(len(joints))
-        return np.array([delays[joint] for joint in joints])
-
-    def _add(self, spec: Any, joints: Sequence[str]) -> None:
-        """Add the drives that follow the measured motion."""
-        kind = self._mujoco.mjtTrn.mjTRN_JOINT
-        for joint, kp, kv in zip(joints, self._drives.stiffness, self._drives.damping):
-            actuator = spec.add_actuator(name=f'{joint} follows', target=joint, trntype=kind)
-            actuator.set_to_position(kp=kp, kv=kv)
-
-    def _mount(self, spec: Any) -> None:
-        """Take out the free joint of a base, which was held."""
+            actuator.delay, actuator.nsample = 0.0, 0  # a restart has no history
         for joint in list(spec.joints):
-            if joint.type == self._mujoco.mjtJoint.mjJNT_FREE:
+            if joint.type == self._mujoco.mjtJoint.mjJNT_FREE:  # the base was held
                 spec.delete(joint)
+        for key in list(spec.keys):  # of positions with that of the base
+            spec.delete(key)
+        self._spec, self._delay = spec, np.array([delays[joint] for joint in joints])
+        self._compile()
+
+    def driven_by(self, drives: Drives) -> 'Simulator':
+        """Return this robot with ``drives`` in place of its actuators, without delay."""
+        for actuator in list(self._spec.actuators):
+            self._spec.delete(actuator)
+        kind = self._mujoco.mjtTrn.mjTRN_JOINT
+        for joint, kp, kv in zip(self._joints, drives.stiffness, drives.damping):
+            actuator = self._spec.add_actuator(name=joint, target=joint, trntype=kind)
+            actuator.set_to_position(kp=kp, kv=kv)
+        self._delay = np.zeros(len(self._joints))
+        self._compile()
+        return self
+
+    def _compile(self) -> None:
+        try:
+            self._model = model = self._spec.compile()
+        except ValueError as error:
+            raise _unreadable(error) from error
+        model.opt.timestep = STEP
+        model.opt.disableflags |= int(self._mujoco.mjtDisableBit.mjDSBL_CONTACT)
+        self._places = np.array([int(model.joint(name).qposadr[0]) for name in self._joints])
+        self._dofs = np.array([int(model.joint(name).dofadr[0]) for name in self._joints])
+        actuators = {int(model.actuator_trnid[k, 0]): k for k in range(model.nu)}
+        numbers = [int(model.joint(name).id) for name in self._joints]
+        self._controls = [actuators[number] for number in numbers if number in actuators]
 
     def inertia(self, q: np.ndarray) -> np.ndarray:
         """Return the diagonal (n,) of the mass matrix at q (n,), rotors included."""
@@ -340,11 +333,11 @@ class Simulator:
         self._mujoco.mj_fullM(self._model, data, full)
         return np.diag(full)[self._dofs]
 
-    def errors(self, windows: Sequence[Window]) -> np.ndarray:
+    def errors(self, windows: Sequence[Window], drives: Drives) -> np.ndarray:
         """Return simulated minus measured positions (W, K, n) of ``windows``."""
-        return np.array([self._error(window) for window in windows])
+        return np.array([self._error(window, drives) for window in windows])
 
-    def _error(self, window: Window) -> np.ndarray:
+    def _error(self, window: Window, drives: Drives) -> np.ndarray:
         """Return simulated minus measured positions (K, n) of a ``window``."""
         from mujoco import rollout
 
@@ -355,15 +348,17 @@ class Simulator:
         start = np.empty(self._mujoco.mj_stateSize(model, full))
         self._mujoco.mj_getState(model, data, start, full)
         controls = np.zeros((1, STEPS, model.nu))
-        driven = window.driven(self._drives, self._delay)
-        controls[0][:, self._controls] = driven / self._drives.stiffness
+        controls[0][:, self._controls] = window.driven(drives, self._delay) / drives.stiffness
         states, _ = rollout.rollout(model, data, start[None], controls)
         simulated = states[0, EVERY - 1 :: EVERY][:, 1 + self._places]  # behind the time
         return np.clip(np.nan_to_num(simulated - window.measured, nan=LOST), -LOST, LOST)
 
 
 def described_mjcf(model: IdentifiedModel, robot: RobotModel) -> str:
-    """Return the MJCF text of a ``robot`` as described, its servos without delay."""
+    """Return the MJCF text of a ``robot`` as described: of the file that it was read from, if any."""
+    source = Path(mjcf_source(robot.urdf))
+    if source.is_file():
+        return given_text(source)
     values = np.zeros(len(model.parameters))
     for k, parameter in enumerate(model.parameters):
         meaning = ''
@@ -374,9 +369,11 @@ def described_mjcf(model: IdentifiedModel, robot: RobotModel) -> str:
         elif meaning in JOINT_TERMS and parameter.owner in robot.joint_names:
             index = robot.pin_model.joints[1 + robot.joint_names.index(parameter.owner)].idx_v
             values[k] = getattr(robot.pin_model, meaning)[index]
-    prompt = [{**summary, 'time_offset': 0.0} for summary in model.preprocessing]
-    described = replace(model, values=values, preprocessing=prompt)
-    return identified_mjcf(robot, described, np.eye(len(values)))
+    return identified_mjcf(robot, replace(model, values=values), np.eye(len(values)))
+
+
+def _unreadable(error: ValueError) -> InertialIdError:
+    return InertialIdError('MuJoCo cannot read the model', found=' '.join(str(error).split()))
 
 
 def _mujoco() -> Any:
@@ -390,11 +387,9 @@ def _mujoco() -> Any:
     return mujoco
 
 
-def can_replay() -> bool:
-    """Return whether MuJoCo is installed."""
-    from importlib.util import find_spec
-
-    return find_spec('mujoco') is not None
+def check_mujoco() -> None:
+    """Raise InertialIdError, which says what to install, where MuJoCo is not."""
+    _mujoco()
 
 
 def _together(numbers: np.ndarray) -> float | None:
