@@ -17,6 +17,7 @@ import numpy as np
 from .outcome import base_entries
 from .targets import is_held, laws_held, TERMS
 from ..choose.choice import choose
+from ..choose.time_offset import aligned_by_laws, TimeOffset
 from ..fit.fitting import fit, Solution
 from ..identified_model import IdentifiedModel
 from ..judge.statistics import cross_validated
@@ -32,6 +33,7 @@ from ...dynamics.robot_model import RobotModel
 from ...errors import EstimationError
 from ...estimation.base_parameters import with_known
 from ...estimation.r_factors import one_thread
+from ...measurement.joints.drives import is_commanded
 from ...measurement.recording import Recording
 from ...measurement.summary import Summary
 from ...methods import METHODS
@@ -130,8 +132,24 @@ def identified_by(
     gravity = data.robot.gravity_base
     with one_thread():
         wide = _with_columns(rows.wide, wide_structure(data, columns), np.zeros(3))
-        solution = fit(data, choose(data, ModelColumns(wide, gravity)), _no_residuals)
+        model_columns = ModelColumns(wide, gravity)
+        if is_commanded(data.options.effort_kind):
+            offset, model_columns = aligned_by_laws(model_columns)
+            model = _delayed(model, offset)
+        solution = fit(data, choose(data, model_columns), _no_residuals)
     return _as_identified(model, solution)
+
+
+def _delayed(model: IdentifiedModel, offset: TimeOffset) -> IdentifiedModel:
+    """Return a ``model`` whose commands act by an ``offset`` otherwise than it was identified."""
+    preprocessing = []
+    for summary in model.preprocessing:
+        noted = {
+            'time_offset': summary.get('time_offset', 0.0) + offset.value,
+            'time_offset_error': offset.standard_error,
+        }
+        preprocessing.append({**summary, **noted})
+    return replace(model, preprocessing=preprocessing)
 
 
 def _optional(model):
