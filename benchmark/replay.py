@@ -77,7 +77,7 @@ def errors(robot, seed):
         if mjcf:
             replay = replayed(model.identified, [other], mjcf)
         else:
-            replay = model.replay(other)
+            replay = model.replay(other, force=True)
         return float(np.sqrt(np.mean(replay.tracks[who].rms ** 2)))
 
     everything = identified()
