@@ -6,10 +6,12 @@ from functools import cached_property
 from itertools import compress
 import logging
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
+import yaml
 
 from .recordings import description_text, recording_of, Recordings, several, Source
 from .table import LinkRow, Table, table
@@ -32,11 +34,9 @@ from ..identification.judge.prediction import (
 )
 from ..identification.model.identified_description import (
     description_of,
-    isaaclab_of,
-    joint_terms,
     mjcf_of,
     not_held,
-    tree_of,
+    pinocchio_of,
 )
 from ..identification.model.inverse_dynamics import InverseDynamics
 from ..identification.model.outcome import described_model
@@ -332,7 +332,8 @@ class Model:
 
         terms = target_named(target).holds
         held = held_again(self.identified, self.held_rows, terms)
-        model, lines = replace(self, identified=held.model), not_held(self.identified, terms)
+        model = replace(self, identified=held.model)
+        lines = not_held(self.identified, terms, held.again)
         write = WRITERS[target]
         write_text(path, write(held.model, model._robot, model._errors, lines, **words))
         return Export(str(path), target, model, held.how, lines, held.dropped)
@@ -384,10 +385,10 @@ class Model:
 
         physics_dt : step of the simulation [s], in which Isaac Lab counts the delay
         """
-        out, text = isaaclab_of(self.identified, self._robot, self._errors, physics_dt)
-        if path:
-            _write(path, text, out['not_held'])
-        return out
+        with TemporaryDirectory() as folder:
+            file = Path(path or Path(folder) / 'actuators.yaml')
+            self.export('isaaclab', file, physics_dt=physics_dt)
+            return yaml.safe_load(file.read_text(encoding='utf-8'))
 
     def to_pinocchio(self) -> Any:
         """
@@ -395,15 +396,7 @@ class Model:
 
         EstimationError where the model is not physically consistent, or not of a tree.
         """
-        robot, model = tree_of(self._robot), self.identified
-        first, terms = bodies(model.parameters), joint_terms(model)
-        begins = np.array([first[link] for link in robot.link_names])
-        inertias = model.values[begins[:, None] + np.arange(10)]
-        of_joints = [terms[joint] for joint in robot.joint_names]
-        attributes = {}
-        for name in JOINT_TERMS:
-            attributes[name] = np.array([joint[name] for joint in of_joints])
-        return pinocchio_model(robot, inertias, **attributes)
+        return pinocchio_of(self.identified, self._robot)
 
     def save(self, path: str | Path) -> None:
         """Write the model file (YAML) to ``path``; EstimationError of what was not identified."""

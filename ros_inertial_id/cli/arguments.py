@@ -84,7 +84,7 @@ FORCE = argument(
     'compute also from what the checks refuse; the reason is printed beside it',
     action='store_true',
 )
-TARGETS = ('mujoco', 'urdf')
+TARGETS = ('mujoco', 'isaaclab', 'newton', 'gazebo', 'urdf', 'drake', 'pinocchio')
 FOR = several(
     '--for',
     'write the robot for a simulator into the folder, too, as the verb export does',

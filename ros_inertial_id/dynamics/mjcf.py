@@ -135,6 +135,7 @@ class _MjcfText:
             raise RobotModelError(f'{path} has no bodies', expected='<worldbody><body ...>')
         self._world = world
         self._remove_inactive()
+        self._allow_massless_base()
         self._name_all()
         self._refuse_misread()
         self._refuse_bodies()
@@ -156,13 +157,18 @@ class _MjcfText:
                     f'pinocchio cannot read {self.path}',
                     do='check that MuJoCo reads it, and "pip install mujoco" has it compiled '
                     'first; or give a URDF',
-                    found=str(error).split('\n')[0],
+                    found=_reason(error),
                 ) from None
 
     def _remove_inactive(self):
         for equality in self.root.iterfind('equality'):
             for inactive in equality.findall('*[@active="false"]'):
                 equality.remove(inactive)
+
+    def _allow_massless_base(self):
+        """Leave out what makes pinocchio ask for an inertia of the world, too."""
+        for compiler in self.root.iterfind('compiler[@inertiafromgeom="false"]'):
+            del compiler.attrib['inertiafromgeom']
 
     def _name_all(self):
         """Give bodies, joints and keyframes without a name one by their number."""
@@ -273,6 +279,12 @@ class _MjcfText:
                         _words(element),
                         do,
                     )
+
+
+def _reason(error):
+    """Return in one line why pinocchio refuses a file; before it, it says where in its source."""
+    _, _, message = str(error).rpartition('message:')
+    return ' '.join(message.split())
 
 
 def _numbers(element, name):

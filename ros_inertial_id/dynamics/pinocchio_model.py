@@ -1,6 +1,8 @@
 """A pinocchio model with identified parameters, for controllers and for other tools."""
 
 from collections.abc import Callable
+from pathlib import Path
+import tempfile
 
 import numpy as np
 import pinocchio as pin
@@ -28,6 +30,14 @@ def pinocchio_model(robot: RobotModel, bodies: np.ndarray, **joint_terms: np.nda
         values[order] = terms
         setattr(model, name, values)
     return model
+
+
+def pinocchio_text(model: pin.Model) -> str:
+    """Return the XML of a pinocchio model, as ``loadFromXML`` reads it under the name model."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / 'model.xml'
+        model.saveToXML(str(file), 'model')
+        return file.read_text(encoding='utf-8')
 
 
 def momentum_terms(

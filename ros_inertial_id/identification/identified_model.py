@@ -451,6 +451,7 @@ STATISTICS = Keys(
             {'of': TEXT, 'windows': NUMBER, 'seconds': Items(NUMBER), 'joints': each(ANYTHING)},
             optional={'all': each(ANYTHING), 'worst': each(TEXT)},
         ),
+        'ratios_in_simulators': each(POSITIVE),
     },
 )
 PREPROCESSING = Keys(

@@ -21,7 +21,7 @@ from .fit.fitting import fit
 from .identified_model import IdentifiedModel
 from .judge.statistics import cross_validated, judge
 from .judge.validation import explained, Folds, Outside, ResidualPass
-from .model.held_laws import held_rows, HeldRows
+from .model.held_laws import held_rows, HeldRows, ratios_in_simulators
 from .model.outcome import model_of
 from .prepare.dataset import Dataset, Progress, read_dataset
 from .prepare.mounting import check_robot, with_sums
@@ -140,6 +140,7 @@ def identify_data(
         statistics = judge(solution, crossed, rows)
         sensors = sensor_errors(data, columns)
         statistics['nuisances'] = [n.entry() for n in nuisances(data, columns, sensors)]
+        statistics['ratios_in_simulators'] = ratios_in_simulators(solution)
         model = model_of(solution, statistics, budget_of(solution, sensors))
         held = held_rows(solution)
     curves: tuple[RegressorBlock, ...] = ()

@@ -31,10 +31,16 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Held:
-    """A ``model`` for a target, ``how`` it was made in words; dropped : less than it has is held."""
+    """
+    A ``model`` for a target, and ``how`` it was made in words.
+
+    again : the same where it was identified again, else None
+    dropped : whether it has terms that are not held
+    """
 
     model: IdentifiedModel
     how: str
+    again: IdentifiedModel | None = None
     dropped: bool = False
 
 
@@ -48,19 +54,25 @@ def held_again(model: IdentifiedModel, rows: HeldRows | None, terms: Collection[
         return Held(model, AS_IT_IS)
     if rows is not None:
         try:
-            return Held(identified_by(rows, model, terms), FROM_ROWS)
+            again = identified_by(rows, model, terms)
+            return Held(again, FROM_ROWS, again)
         except InertialIdError as error:
             _logger.info('the kept rows do not serve: %s', error)
     try:
         rows = _rows_of_recordings(model, terms)
-        return Held(identified_by(rows, model, terms), FROM_RECORDINGS)
+        again = identified_by(rows, model, terms)
+        return Held(again, FROM_RECORDINGS, again)
     except InertialIdError as error:
         return Held(model, DROPPED.format(why=error), dropped=True)
 
 
 def _rows_of_recordings(model: IdentifiedModel, terms: Collection[str]) -> HeldRows:
     """Return the rows of the recordings that a ``model`` is of; InertialIdError where none are."""
-    urdf, options, laws = model.robot['urdf'], options_of(model), laws_held(model, terms)
+    urdf, options, laws = (
+        model.robot['urdf'],
+        options_of(model),
+        laws_held(model.parameters, terms),
+    )
     entries = model.provenance.get('recordings', ())
     if not entries:
         raise RecordingError('the model names no recordings')

@@ -12,7 +12,8 @@ Page, terminal and JSON say these numbers, computed here once.  What is graded, 
   at its widest within the training range (as the observer of contact decides; noise adds to it),
   with two of the errors that no recording shows;
 - simulation: where the links are physically consistent the error of a replay of the commands
-  relative to the motion; without one the residual of feedforward;
+  relative to the motion; without one the residual of feedforward, as much larger as it is by the
+  laws that a simulator holds;
 - payload, of the whole arm: the mass whose torque is two standard errors in one posture, of the
   residual and of the torque at rest.
 """
@@ -56,7 +57,10 @@ LIMITS = {
     PAYLOAD: (GOOD_UP_TO**2, GOOD_UP_TO, 'mass detected in one posture to mass of all links'),
 }
 # What simulation is graded by, if a replay was made.
-SIMULATED = {False: 'residual of consistent links to torque', True: 'replay error to motion'}
+SIMULATED = {
+    False: 'residual by laws that MuJoCo holds to torque',
+    True: 'replay error to motion',
+}
 TWO = 2.0  # standard errors
 HOLDING_POSTURES = 200  # at random, within the training range
 SLOW_SHARE = 0.05  # of the largest speed, where friction is dry
@@ -76,6 +80,7 @@ class JointUse:
     uses : {use: grade} of those that this kind of row has; a row of a sensor has none
     wrong : whether a finding says that its data are, so that none of its numbers holds
     replay_percent : error of a replay of the commands, of the motion [%]
+    simulator_ratio : of the residual by the laws that a simulator holds to that by all
     """
 
     name: str
@@ -92,6 +97,14 @@ class JointUse:
     wrong: bool = False
     systematic_percent: float = 0.0
     replay_percent: float | None = None
+    simulator_ratio: float = 1.0
+
+    @property
+    def simulated_percent(self) -> float | None:
+        """Return the error of a replay, or ``combined_percent`` by a simulator's laws [%]."""
+        if self.replay_percent is not None or self.percent is None:
+            return self.replay_percent
+        return float(np.hypot(self.percent * self.simulator_ratio, self.systematic_percent))
 
     @property
     def combined_percent(self) -> float | None:
@@ -108,8 +121,8 @@ class JointUse:
             return 'stood still'
         torques = {GRAVITY: self.holding_error, CONTACT: self.contact}
         value, unit = self.combined_percent, '%'
-        if use == SIMULATION and self.replay_percent is not None:
-            value = self.replay_percent
+        if use == SIMULATION:
+            value = self.simulated_percent
         if use in torques:
             value, unit = torques[use], self.unit
         if value is None:
@@ -193,8 +206,6 @@ class Uses:
         """Return the numbers that decide a ``use``: of the joints that are not good, or all."""
         if use == PAYLOAD:
             return f'{significant(self.payload, 2)} kg'
-        if use == SIMULATION and self.consistent and not self.replayed:
-            return 'as feedforward'
         if use == SIMULATION and not self.consistent:
             return 'identify with --consistent: the links may be physically impossible'
         not_good = [self._graded(use, grade) for grade in (WITH_CARE, NO)]
@@ -309,6 +320,7 @@ class _Assessment:
             wrong=name in self._wrong,
             systematic_percent=100.0 * systematic,
             replay_percent=self.replay.get(name),
+            simulator_ratio=self.model.statistics.get('ratios_in_simulators', {}).get(name, 1.0),
         )
         return replace(use, uses=self._grades(use))
 
@@ -330,8 +342,7 @@ class _Assessment:
             grades[CONTACT] = _grade(CONTACT, joint.contact, self.largest_torque)
             grades[SIMULATION] = NO
             if self.consistent:
-                percent = self.replay.get(joint.name, joint.combined_percent)
-                grades[SIMULATION] = _grade(SIMULATION, percent, 100.0)
+                grades[SIMULATION] = _grade(SIMULATION, joint.simulated_percent, 100.0)
         if joint.wrong:
             return dict.fromkeys(grades, NO)
         return grades

@@ -41,6 +41,7 @@ def corrected_urdf(
     parameters: Sequence[Parameter],
     values: np.ndarray,
     validity_range: Mapping[str, Any] | None = None,
+    all_dynamics: bool = False,
 ) -> str:
     """
     Return the URDF text of ``robot`` with the inertias and friction of standard parameters.
@@ -48,6 +49,7 @@ def corrected_urdf(
     parameters : (p,) Parameters; values : (p,) theirs
     validity_range : of the IdentifiedModel, bounds the speeds over which a richer friction is
         summed up as damping and friction
+    all_dynamics : whether joints without <dynamics>, or attributes of it, get them
     EstimationError when a body is not physically consistent: identify with --consistent.
     """
     data = robot.urdf.encode()
@@ -59,11 +61,14 @@ def corrected_urdf(
         pi = np.asarray(values)[first : first + 10]
         check_consistent(pi, link)
         edits += _body_edits(data, robot, tags.links, body, pseudo_inertia(pi))
-    for joint, span in tags.dynamics.items():
-        if joint in robot.joint_names:
-            top = _fastest(robot, joint, validity_range or {})
-            friction = damping_and_friction(parameters, values, joint, top)
-            edits += _dynamics_edits(data, span, friction)
+    for joint in robot.joint_names:
+        top = _fastest(robot, joint, validity_range or {})
+        friction = damping_and_friction(parameters, values, joint, top)
+        if joint in tags.dynamics:
+            edits += _dynamics_edits(data, tags.dynamics[joint], friction, all_dynamics)
+        elif all_dynamics and any(friction.values()):
+            text = with_attributes('<dynamics/>', _in_words(friction))
+            edits.append(inserted(data, tags.joints[joint], text, 'joint'))
     return edited(data, edits)
 
 
@@ -96,12 +101,14 @@ class _Tags:
     """
     Where the start tags of a URDF's links and joints are.
 
-    links : {link: _Link}; dynamics : {joint: byte range of its <dynamics>}
+    links : {link: _Link}; joints : {joint: byte range of its start tag}
+    dynamics : {joint: byte range of its <dynamics>}
     repeated : byte ranges of parts that a joint has a second time
     """
 
     def __init__(self, data: bytes) -> None:
         self.links: dict[str, _Link] = {}
+        self.joints: dict[str, Span] = {}
         self.dynamics: dict[str, Span] = {}
         self.repeated: list[Span] = []
         self._data = data
@@ -114,6 +121,7 @@ class _Tags:
             ('robot', 'link'): self._read_link,
             ('robot', 'link', 'inertial'): self._read_inertial,
             ('robot', 'link', 'inertial', ANY_TAG): self._read_inertial_part,
+            ('robot', 'joint'): self._read_joint,
             ('robot', 'joint', ANY_TAG): self._read_joint_part,
         }
         self._parser = expat.ParserCreate('utf-8')
@@ -148,6 +156,9 @@ class _Tags:
 
     def _read_inertial_part(self, tag, attributes, span):
         self.links[self._names[1]].parts.setdefault(tag, span)
+
+    def _read_joint(self, tag, attributes, span):
+        self.joints[self._names[-1]] = span
 
     def _read_joint_part(self, tag, attributes, span):
         joint = self._names[1]
@@ -293,13 +304,17 @@ def _closest_friction(friction, top):
     return {'damping': float(damping), 'friction': float(dry)}
 
 
-def _dynamics_edits(data, span, friction):
-    """Return the edit of a joint's <dynamics>: only the attributes that it has."""
+def _in_words(numbers):
+    return {name: repr(value) for name, value in numbers.items()}
+
+
+def _dynamics_edits(data, span, friction, all_dynamics):
+    """Return the edit of a joint's <dynamics>: only attributes that it has, or all of them."""
     text = text_at(data, span)
     changed = {}
-    for name, value in friction.items():
-        if attribute_of(text, name) is not None:
-            changed[name] = repr(value)
+    for name, value in _in_words(friction).items():
+        if all_dynamics or attribute_of(text, name) is not None:
+            changed[name] = value
     if not changed:
         return []
     return [(*span, with_attributes(text, changed))]

@@ -7,7 +7,7 @@ recordings are kept for that, as the triangles of their stretches (``HeldRows``)
 of the terms that some target holds, and of efforts, under gravity as it was used.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from types import SimpleNamespace
 from typing import Any
@@ -15,24 +15,24 @@ from typing import Any
 import numpy as np
 
 from .outcome import base_entries
-from .targets import is_held, laws_held, TERMS
-from ..choose.choice import choose
+from .targets import is_held, LAW_OF_TERM, laws_held, OFFSET, STIFFNESS, TARGETS, term_of, TERMS
+from ..choose.choice import choose, log_ratio
 from ..choose.time_offset import aligned_by_laws, TimeOffset
 from ..fit.fitting import fit, Solution
 from ..identified_model import IdentifiedModel
 from ..judge.statistics import cross_validated
 from ..judge.validation import fits
 from ..prepare.dataset import Dataset
-from ..reduce.model_columns import ModelColumns
+from ..reduce.model_columns import ModelColumns, resting_columns
 from ..reduce.structure import Structure
 from ..reduce.wide_factor import wide_structure, WideFactor
 from ..settings import options_class
-from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.robot_model import RobotModel
 from ...errors import EstimationError
 from ...estimation.base_parameters import with_known
 from ...estimation.r_factors import one_thread
+from ...estimation.residuals import FEWEST_BLOCKS
 from ...measurement.joints.drives import is_commanded
 from ...measurement.recording import Recording
 from ...measurement.summary import Summary
@@ -55,6 +55,36 @@ def held_rows(solution: Solution) -> HeldRows | None:
         return None
     structure = held_structure(data, wide.structure.columns)
     return HeldRows(_with_columns(wide, structure, data.robot.gravity_base - model_columns.given))
+
+
+def ratios_in_simulators(solution: Solution) -> dict[str, float]:
+    """
+    Return {joint: how much larger residuals of the motion left out are by laws of simulators}.
+
+    They are those that MuJoCo holds, which holds most.  {} of what is no tree of joints.
+    """
+    choice = solution.choice
+    model_columns = choice.model_columns
+    wide = model_columns.wide
+    is_tree = wide.joints and isinstance(solution.data.robot, RobotModel)
+    if not is_tree or model_columns.count < FEWEST_BLOCKS:
+        return {}
+    chosen = np.flatnonzero(choice.best.params)
+    parameters = [model_columns.parameters[k] for k in chosen if k < model_columns.size]
+    terms = TARGETS['mujoco'].holds
+    held, shown = _HeldColumns.of(parameters, terms), resting_columns(wide)
+    taken = [
+        k
+        for k, p in enumerate(model_columns.parameters)
+        if held.takes_part(p) and p.name not in shown and (not p.law or is_held(p, terms))
+    ]
+    tilts = chosen[chosen >= model_columns.size]
+    errors = model_columns.left_out_of_groups(np.append(taken, tilts).astype(int))
+    by_itself = model_columns.left_out_of_groups(chosen)
+    return {
+        joint: float(np.exp(0.5 * log_ratio(error, own)[0]))
+        for joint, error, own in zip(model_columns.names, errors, by_itself)
+    }
 
 
 def held_structure(data: Dataset, columns: Collection[Parameter]) -> Structure:
@@ -122,48 +152,94 @@ def identified_by(
     rows : kept of ``model``
     EstimationError where they have no column of such a law.
     """
-    laws, known = laws_held(model, terms), _optional(model)
-    data = dataset_without_rows(model)
-    data = replace(data, options=replace(data.options, friction=laws, coulomb_width=0.0))
-    columns = [p for p in rows.wide.structure.columns if _takes_part(p, laws, known)]
-    missing = set(laws) - {p.law for p in columns}
+    held = _HeldColumns.of(model.parameters, terms)
+    missing = set(held.laws) - {p.law for p in rows.wide.structure.columns}
     if missing:
         raise EstimationError('the kept rows have no such friction', found=sorted(missing))
-    gravity = data.robot.gravity_base
+    data = dataset_without_rows(model)
+    data = replace(data, options=replace(data.options, friction=held.laws, coulomb_width=0.0))
     with one_thread():
-        wide = _with_columns(rows.wide, wide_structure(data, columns), np.zeros(3))
-        model_columns = ModelColumns(wide, gravity)
-        if is_commanded(data.options.effort_kind):
-            offset, model_columns = aligned_by_laws(model_columns)
-            model = _delayed(model, offset)
+        model_columns, late = _model_columns(rows, data, held)
         solution = fit(data, choose(data, model_columns), _no_residuals)
-    return _as_identified(model, solution)
+        while held.without_pushing(solution) != held:
+            held = held.without_pushing(solution)
+            model_columns, late = _model_columns(rows, data, held)
+            solution = fit(data, choose(data, model_columns), _no_residuals)
+        return _as_identified(_delayed(model, late), solution)
 
 
-def _delayed(model: IdentifiedModel, offset: TimeOffset) -> IdentifiedModel:
-    """Return a ``model`` whose commands act by an ``offset`` otherwise than it was identified."""
+def _delayed(model: IdentifiedModel, late: TimeOffset | None) -> IdentifiedModel:
+    """Return a ``model`` whose commands act so much ``late``, None for as it was identified."""
+    if late is None:
+        return model
     preprocessing = []
     for summary in model.preprocessing:
         noted = {
-            'time_offset': summary.get('time_offset', 0.0) + offset.value,
-            'time_offset_error': offset.standard_error,
+            'time_offset': summary.get('time_offset', 0.0) + late.value,
+            'time_offset_error': late.standard_error,
         }
         preprocessing.append({**summary, **noted})
     return replace(model, preprocessing=preprocessing)
 
 
-def _optional(model):
-    """Return {(law, joint)} of what a ``model`` has where it predicts better."""
-    return {(p.law, p.owner) for p in model.parameters}
+@dataclass(frozen=True)
+class _HeldColumns:
+    """
+    Which columns take part in a model that a target holds.
 
+    laws : that it holds of every joint
+    sprung : joints with a spring; in_reference : whether these alone have an offset
+    """
 
-def _takes_part(parameter, laws, known):
-    """Return whether a column is one of ``laws``; of one that is optional, where it is known."""
-    if not parameter.law:
+    laws: tuple[str, ...]
+    sprung: frozenset[str]
+    in_reference: bool
+
+    @classmethod
+    def of(cls, parameters: Sequence[Parameter], terms: Collection[str]) -> '_HeldColumns':
+        """Return those for who holds ``terms``, of a model's ``parameters``: springs as it has."""
+        laws = laws_held(parameters, terms)
+        in_reference = STIFFNESS in terms and OFFSET not in terms
+        if in_reference and LAW_OF_TERM[STIFFNESS] in laws:
+            laws = (*laws, LAW_OF_TERM[OFFSET])
+        springs = [p.owner for p in parameters if term_of(p) == STIFFNESS]
+        return cls(laws, frozenset(springs), in_reference)
+
+    def takes_part(self, parameter: Parameter) -> bool:
+        """Return whether a column is one of them."""
+        if not parameter.law:
+            return True
+        if parameter.law not in self.laws:
+            return False
+        term = term_of(parameter)
+        if term == STIFFNESS or (term == OFFSET and self.in_reference):
+            return parameter.owner in self.sprung
         return True
-    if parameter.law not in laws:
-        return False
-    return not LAWS[parameter.law].by_need or (parameter.law, parameter.owner) in known
+
+    def without_pushing(self, solution: Solution) -> '_HeldColumns':
+        """Return those without springs that push, where a spring has to hold the offset."""
+        if not self.in_reference:
+            return self
+        parameters = solution.problem.base.parameters
+        pushing = {
+            p.owner
+            for p, value in zip(parameters, solution.values)
+            if term_of(p) == STIFFNESS and value <= 0.0
+        }
+        return replace(self, sprung=self.sprung - pushing)
+
+
+def _model_columns(
+    rows: HeldRows, data: Dataset, held: _HeldColumns
+) -> tuple[ModelColumns, TimeOffset | None]:
+    """Return the columns that are ``held`` of the kept ``rows``, and how late commands act."""
+    columns = [p for p in rows.wide.structure.columns if held.takes_part(p)]
+    wide = _with_columns(rows.wide, wide_structure(data, columns), np.zeros(3))
+    model_columns = ModelColumns(wide, data.robot.gravity_base)
+    if not is_commanded(data.options.effort_kind):
+        return model_columns, None
+    late, model_columns = aligned_by_laws(model_columns)
+    return model_columns, late
 
 
 def _no_residuals(*_):

@@ -23,6 +23,7 @@ from .targets import DAMPING, FRICTION, OFFSET, STIFFNESS, term_of, TERMS
 from ..identified_model import IdentifiedModel, plain
 from ...dynamics.friction import friction_column, JOINT_TERMS, LAWS
 from ...dynamics.inertial_parameters import about_center, bodies, Parameter
+from ...dynamics.pinocchio_model import pinocchio_model
 from ...dynamics.robot_model import RobotModel
 from ...dynamics.tree_description import mjcf_source
 from ...errors import ConfigError, EstimationError
@@ -78,7 +79,7 @@ def description_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
     urdf = xml.fromstring(text)
     lines = _lines(model, lambda parameter: not _in_urdf(urdf, parameter))
     at = text.index('<robot')  # behind an XML declaration
-    return f'{text[:at]}{_comment(model, lines)}\n{text[at:]}', lines
+    return f'{text[:at]}{comment(model, lines)}\n{text[at:]}', lines
 
 
 def mjcf_of(
@@ -95,7 +96,7 @@ def mjcf_of(
     if source.is_file():
         return _patched(source, tree, model)
     text = identified_mjcf(tree, model, covariance)
-    return text.replace('>\n', f'>\n{_comment(model, lines)}\n', 1)
+    return text.replace('>\n', f'>\n{comment(model, lines)}\n', 1)
 
 
 def _patched(source: Path, robot: RobotModel, model: IdentifiedModel) -> str:
@@ -113,12 +114,17 @@ def _patched(source: Path, robot: RobotModel, model: IdentifiedModel) -> str:
 
 
 def isaaclab_of(
-    model: IdentifiedModel, robot: Any, covariance: np.ndarray, physics_dt: float
+    model: IdentifiedModel,
+    robot: Any,
+    covariance: np.ndarray,
+    physics_dt: float,
+    lines: Sequence[str],
 ) -> tuple[dict[str, Any], str]:
     """
     Return (the joints in the fields of Isaac Lab's actuators, the same as YAML).
 
     covariance : (p, p) of the model's parameters; physics_dt : [s] of the simulation
+    lines : of what is not held
     """
     tree = tree_of(robot)
     if not physics_dt > 0.0:
@@ -146,7 +152,7 @@ def isaaclab_of(
             'delay': delay,
             'physics_dt': physics_dt,
             'standard_errors': standard_errors,
-            'not_held': not_held(model, JOINT_TERMS),
+            'not_held': list(lines),
         }
     )
     return out, ISAACLAB + yaml.safe_dump(out, sort_keys=False, width=98)
@@ -164,6 +170,18 @@ def _limits(limits, joints):
         if 0.0 < limit < np.inf:
             described[joint] = float(limit)
     return described or None
+
+
+def pinocchio_of(model: IdentifiedModel, robot: Any) -> Any:
+    """Return the pinocchio.Model of a consistent ``model`` of a tree ``robot``, with joint terms."""
+    tree = tree_of(robot)
+    first, terms = bodies(model.parameters), joint_terms(model)
+    begins = np.array([first[link] for link in tree.link_names])
+    inertias = model.values[begins[:, None] + np.arange(10)]
+    attributes = {}
+    for name in JOINT_TERMS:
+        attributes[name] = np.array([terms[joint][name] for joint in tree.joint_names])
+    return pinocchio_model(tree, inertias, **attributes)
 
 
 def tree_of(robot: Any) -> RobotModel:
@@ -187,18 +205,27 @@ def consistent_parameters(model: IdentifiedModel) -> dict[str, list[float]]:
     return links
 
 
-def not_held(model: IdentifiedModel, terms: Collection[str]) -> list[str]:
+def not_held(
+    model: IdentifiedModel, terms: Collection[str], held: IdentifiedModel | None = None
+) -> list[str]:
     """
     Return one line per term of a joint that who holds ``terms`` does not, with its torque.
 
+    held : ``model`` identified again for these terms, None of one that is written as it is
     Friction of any law is held by who holds damping and friction.
     """
     friction_is_held = {DAMPING, FRICTION}.issubset(terms)
+    again = set()
+    if held is not None:
+        again = {(term_of(p), p.owner) for p in held.parameters if p.law}
 
     def is_missing(parameter: Parameter) -> bool:
         if friction_is_held and LAWS[parameter.law].brakes:
             return False
-        return term_of(parameter) not in terms
+        term = term_of(parameter)
+        if held is None:
+            return term not in terms
+        return (term, parameter.owner) not in again
 
     return _lines(model, is_missing)
 
@@ -230,7 +257,8 @@ def _in_urdf(urdf: xml.Element, parameter: Parameter) -> bool:
     return dynamics is not None and term_of(parameter) in dynamics.keys()
 
 
-def _comment(model: IdentifiedModel, lines: Sequence[str]) -> str:
+def comment(model: IdentifiedModel, lines: Sequence[str]) -> str:
+    """Return an XML comment on a ``model``, with ``lines`` of what a file does not hold."""
     words = [f'identified by ros_inertial_id, {model.provenance.get("created", "")}']
     if lines:
         words += ['not held by this file:', *lines]
@@ -247,7 +275,7 @@ def identified_mjcf(robot: RobotModel, model: IdentifiedModel, covariance: np.nd
     from scipy.spatial.transform import Rotation  # takes long to import: when needed
 
     root = xml.Element('mujoco', model=robot.name)
-    xml.SubElement(root, 'compiler', angle='radian', autolimits='true', inertiafromgeom='false')
+    xml.SubElement(root, 'compiler', angle='radian', autolimits='true')
     xml.SubElement(root, 'option', gravity=_numbers(robot.gravity_base), integrator='implicitfast')
     parents = {-1: xml.SubElement(root, 'worldbody')}
     first = bodies(model.parameters)

@@ -7,10 +7,9 @@ identified again so that the target holds all of it; what is left to hold of a m
 is in ``not_held``.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from ..identified_model import IdentifiedModel
 from ...dynamics.friction import as_step, LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import ConfigError
@@ -39,7 +38,8 @@ class Target:
     A program that reads a model.
 
     title : in words; file : what is written, in words; suffix : of its name
-    holds : of TERMS, GAINS and DELAY
+    holds : of TERMS, GAINS and DELAY.  Of who holds no OFFSET, a spring that pulls back has a
+        reference, which holds that of its joint.
     """
 
     title: str
@@ -48,9 +48,24 @@ class Target:
     holds: frozenset[str]
 
 
-MUJOCO = Target('MuJoCo', 'MJCF', '.xml', frozenset([*TERMS, GAINS, DELAY]))
-URDF = Target('all that reads a URDF', 'URDF', '.urdf', frozenset([DAMPING, FRICTION]))
-TARGETS = {'mujoco': MUJOCO, 'urdf': URDF}
+TARGETS = {
+    'mujoco': Target('MuJoCo', 'MJCF', '.xml', frozenset([*TERMS, GAINS, DELAY])),
+    'isaaclab': Target(
+        'Isaac Lab',
+        'YAML of actuators',
+        '.yaml',
+        frozenset([DAMPING, FRICTION, ARMATURE, GAINS, DELAY]),
+    ),
+    'newton': Target(
+        'Newton', 'MJCF', '.xml', frozenset([DAMPING, FRICTION, ARMATURE, STIFFNESS, GAINS])
+    ),
+    'gazebo': Target('Gazebo', 'SDF', '.sdf', frozenset([DAMPING, FRICTION, STIFFNESS])),
+    'urdf': Target('readers of a URDF', 'URDF', '.urdf', frozenset([DAMPING, FRICTION])),
+    'drake': Target('Drake', 'URDF', '.urdf', frozenset([DAMPING, ARMATURE, GAINS])),
+    'pinocchio': Target(
+        'pinocchio', 'XML of its model', '.xml', frozenset([DAMPING, FRICTION, ARMATURE])
+    ),
+}
 
 
 def target_named(name: str) -> Target:
@@ -80,9 +95,9 @@ def is_held(parameter: Parameter, terms: Collection[str]) -> bool:
     return term_of(parameter) in terms and as_step(parameter) == parameter
 
 
-def laws_held(model: IdentifiedModel, terms: Collection[str]) -> tuple[str, ...]:
-    """Return the laws by which a model like ``model`` is one that ``terms`` hold."""
-    like = {_like(parameter) for parameter in model.parameters if parameter.law}
+def laws_held(parameters: Iterable[Parameter], terms: Collection[str]) -> tuple[str, ...]:
+    """Return the laws by which a model like one of ``parameters`` is one that ``terms`` hold."""
+    like = {_like(parameter) for parameter in parameters if parameter.law}
     return tuple(law for term, law in LAW_OF_TERM.items() if term in terms and term in like)
 
 

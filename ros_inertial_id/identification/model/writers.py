@@ -1,19 +1,97 @@
-"""Writers: the text of a model for every target."""
+"""
+Writers: the text of a model for every target.
+
+A writer takes (model, robot, covariance (p, p) of its parameters, lines of what is not held) and
+returns the text.  The model is consistent and one that the target holds, or all that is held of it
+is written.
+"""
 
 from collections.abc import Callable, Sequence
+from html import escape
 from typing import Any
 
 import numpy as np
 
-from .identified_description import description_of, mjcf_of
+from .corrected_urdf import corrected_urdf
+from .identified_description import (
+    comment,
+    consistent_parameters,
+    isaaclab_of,
+    joint_terms,
+    mjcf_of,
+    pinocchio_of,
+    servos,
+    tree_of,
+)
+from .sdf import sdf_of
 from ..identified_model import IdentifiedModel
+from ...dynamics.pinocchio_model import pinocchio_text
+from ...dynamics.robot_model import RobotModel
 
-# (model, robot, covariance (p, p) of its parameters, lines of what is not held) -> text
 Writer = Callable[..., str]
 
 
 def _urdf(model: IdentifiedModel, robot: Any, covariance: np.ndarray, lines: Sequence[str]) -> str:
-    return description_of(model, robot)[0]
+    """Return the URDF of a ``model``, its friction in every joint."""
+    return _with_comment(_joints_with_friction(model, tree_of(robot)), comment(model, lines))
 
 
-WRITERS: dict[str, Writer] = {'mujoco': mjcf_of, 'urdf': _urdf}
+def _drake(
+    model: IdentifiedModel, robot: Any, covariance: np.ndarray, lines: Sequence[str]
+) -> str:
+    """Return the URDF of a ``model`` with rotor inertias and gains where Drake has them."""
+    tree = tree_of(robot)
+    terms, gains, actuators = joint_terms(model), servos(model, tree), []
+    for joint in tree.joint_names:
+        inside = f'<drake:rotor_inertia value="{terms[joint]["armature"]!r}"/>'
+        if joint in gains:
+            kp, kd = gains[joint]['stiffness'], gains[joint]['damping']
+            inside += f'<drake:controller_gains p="{kp!r}" d="{kd!r}"/>'
+        name = escape(joint)
+        actuators.append(
+            '  <transmission><type>transmission_interface/SimpleTransmission</type>'
+            f'<joint name="{name}"/><actuator name="{name}_rotor">'
+            f'<drake:gear_ratio value="1"/>{inside}</actuator></transmission>'
+        )
+    text = _with_comment(_joints_with_friction(model, tree), comment(model, lines))
+    text = text.replace('<robot', '<robot xmlns:drake="https://drake.mit.edu"', 1)
+    head, end, tail = text.rpartition('</robot>')
+    return '\n'.join([head.rstrip(), *actuators, end + tail])
+
+
+def _joints_with_friction(model: IdentifiedModel, robot: RobotModel) -> str:
+    consistent_parameters(model)
+    return corrected_urdf(robot, model.parameters, model.values, model.validity_range, True)
+
+
+def _with_comment(text: str, words: str) -> str:
+    """Return the ``text`` of a URDF with a comment before its root."""
+    at = text.index('<robot')
+    return f'{text[:at]}{words}\n{text[at:]}'
+
+
+def _isaaclab(
+    model: IdentifiedModel,
+    robot: Any,
+    covariance: np.ndarray,
+    lines: Sequence[str],
+    physics_dt: float = 0.005,
+) -> str:
+    return isaaclab_of(model, robot, covariance, physics_dt, lines)[1]
+
+
+def _pinocchio(
+    model: IdentifiedModel, robot: Any, covariance: np.ndarray, lines: Sequence[str]
+) -> str:
+    return pinocchio_text(pinocchio_of(model, robot))
+
+
+WRITERS: dict[str, Writer] = {
+    'mujoco': mjcf_of,
+    'isaaclab': _isaaclab,
+    'newton': mjcf_of,
+    'gazebo': sdf_of,
+    'urdf': _urdf,
+    'drake': _drake,
+    'pinocchio': _pinocchio,
+}
