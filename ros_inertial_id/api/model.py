@@ -40,7 +40,7 @@ from ..identification.model.identified_description import (
 )
 from ..identification.model.inverse_dynamics import InverseDynamics
 from ..identification.model.outcome import described_model
-from ..identification.model.targets import MUJOCO, target_named
+from ..identification.model.targets import target_named
 from ..identification.model.writers import WRITERS
 from ..identification.prepare.mounting import check_robot
 from ..identification.settings import robot_of_model
@@ -352,7 +352,7 @@ class Model:
         check_mujoco()
         others = several(recordings, self.identified.robot['urdf'])
         usable = usable_by(self.identified, others, force).recordings
-        held = held_again(self.identified, self.held_rows, MUJOCO.holds).model
+        held = held_again(self.identified, self.held_rows, target_named('mujoco').holds).model
         text = mjcf_of(held, self._robot, np.eye(len(held.parameters)), ())
         return replayed(held, usable, text)
 

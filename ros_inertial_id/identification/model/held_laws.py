@@ -39,6 +39,10 @@ from ...measurement.summary import Summary
 from ...methods import METHODS
 from ...options import options_from
 
+# [s] of the error of a delay that is taken as it was found, a step of a simulator: behind the
+# filter of the rows noise of the positions moves it by as much.
+KNOWN_DELAY = 0.001
+
 
 @dataclass(frozen=True)
 class HeldRows:
@@ -236,7 +240,9 @@ def _model_columns(
     columns = [p for p in rows.wide.structure.columns if held.takes_part(p)]
     wide = _with_columns(rows.wide, wide_structure(data, columns), np.zeros(3))
     model_columns = ModelColumns(wide, data.robot.gravity_base)
-    if not is_commanded(data.options.effort_kind):
+    error = data.first.summary.time_offset_error
+    is_known = error is None or error < KNOWN_DELAY
+    if is_known or not is_commanded(data.options.effort_kind):
         return model_columns, None
     late, model_columns = aligned_by_laws(model_columns)
     return model_columns, late
