@@ -101,7 +101,8 @@ def identify(
     The recordings are checked first, each by itself: samples that the checks mask take no part,
     nor does one of several that cannot be used (``provenance['left_out']`` says why), and the
     model carries the verdict.  A robot that was identified from its commands is replayed on the
-    validation recordings, where MuJoCo is installed (``Model.replay``).  A recording that is given twice (by its content) counts once, and a
+    validation recordings, where MuJoCo is installed (``Model.replay``).  A recording that is given
+    twice (by its content) counts once, and a
     validation recording that was in the training is named in ``statistics['validation_seen']``.
 
     recordings, validate : to identify from and to validate on, one or several: Recordings, paths

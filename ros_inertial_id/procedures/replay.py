@@ -119,7 +119,7 @@ class Replay:
         return entry
 
     def _errors(self, chosen: slice) -> dict[str, Any]:
-        """Return {MODEL, DESCRIBED: {rms, drift: at SECONDS}} of the ``chosen`` joints together."""
+        """Return {MODEL, DESCRIBED: {rms, drift: at SECONDS}} of the ``chosen`` joints."""
         out = {}
         for who, track in self.tracks.items():
             drifts = [_together(track.drift(seconds)[chosen]) for seconds in SECONDS]
@@ -244,7 +244,7 @@ class Window:
         if not drives.follow:  # their stamps are those of the effect
             sent = delay + observation.summary.time_offset
         for j, (stamps, values) in enumerate(observation.effort.values()):
-            # Held from a step on, half a step late in the mean: by as much Euler's steps are early.
+            # From a step on, half a step late in the mean: by as much Euler's steps are early.
             last = np.searchsorted(stamps + sent[j], steps + 1e-9, side='right') - 1
             out[:, j] = values[last.clip(0)]
         if not drives.follow:
@@ -357,7 +357,7 @@ class Simulator:
 
 
 def described_mjcf(model: IdentifiedModel, robot: RobotModel) -> str:
-    """Return the MJCF text of a ``robot`` as described: of the file that it was read from, if any."""
+    """Return the MJCF text of a ``robot`` as described: its own file, if it came from one."""
     source = Path(mjcf_source(robot.urdf))
     if source.is_file():
         return given_text(source)

@@ -2,8 +2,8 @@
 Described links: those that are taken as the description has them, so that drives alone are found.
 
 A link of the option ``links`` is known as by ``given``: friction, rotor inertia and the delay are
-what the data have left to decide.  A description is not exact, though: how far its links may be
-off is in ``described_link_errors``, and what that does to the drives in the budget of their errors.
+what the data have left to decide.  A description is not exact, though: how far its links may
+be off is in ``described_link_errors``, what that does to the drives in the budget of their errors.
 """
 
 from dataclasses import replace
