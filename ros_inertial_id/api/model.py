@@ -17,10 +17,7 @@ from .recordings import description_text, recording_of, Recordings, several, Sou
 from .table import LinkRow, Table, table
 from ..checks.admission import usable_by
 from ..checks.finding import NOT_CHECKED, Verdict, verdict_of
-from ..dynamics.friction import JOINT_TERMS
-from ..dynamics.inertial_parameters import bodies
-from ..dynamics.pinocchio_model import pinocchio_model
-from ..dynamics.robot_model import gravity_from_mounting, STANDARD_GRAVITY
+from ..dynamics.robot_model import gravity_from_mounting, RobotModel, STANDARD_GRAVITY
 from ..errors import EstimationError, file_errors
 from ..identification.files import MODEL_FILE, read_text, write_text
 from ..identification.identified_model import IdentifiedModel
@@ -328,10 +325,11 @@ class Model:
         ConfigError for another target, EstimationError where the model is not physically
         consistent, or not of a tree.
         """
-        from ..procedures.held_again import held_again
+        from ..procedures.held_again import AS_IT_IS, Held, held_again
 
-        terms = target_named(target).holds
-        held = held_again(self.identified, self.held_rows, terms)
+        terms, held = target_named(target).holds, Held(self.identified, AS_IT_IS)
+        if isinstance(self._robot, RobotModel):
+            held = held_again(self.identified, self.held_rows, terms)
         model = replace(self, identified=held.model)
         lines = not_held(self.identified, terms, held.again)
         write = WRITERS[target]

@@ -97,7 +97,7 @@ def _rows_of(
 
 
 def _recording(entry: Mapping[str, Any], urdf: str) -> Recording:
-    """Return the Recording that an ``entry`` of a provenance names; RecordingError if it changed."""
+    """Return the Recording that an ``entry`` names; RecordingError if it changed."""
     path = entry.get('path', '')
     if not path:
         raise RecordingError('a recording of the model came from no file')

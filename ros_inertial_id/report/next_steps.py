@@ -17,17 +17,13 @@ STEPS = (
         'inertial-id check BAG --report check.html',
     ),
     ('to_validate', 'Validate it', 'inertial-id validate {file} OTHER_BAG'),
-    (
-        'consistent',
-        'Corrected URDF',
-        'python3 -c "import ros_inertial_id as rid; '
-        "rid.load_model({text}).to_urdf('identified.urdf')\"",
-    ),
+    ('consistent', 'URDF', 'inertial-id export {file} --for urdf --out identified.urdf'),
+    ('consistent_arm', 'MuJoCo', 'inertial-id export {file} --for mujoco --out identified.xml'),
+    ('consistent_arm', 'Gazebo', 'inertial-id export {file} --for gazebo --out identified.sdf'),
     (
         'consistent_arm',
-        'MuJoCo model',
-        'python3 -c "import ros_inertial_id as rid; '
-        "rid.load_model({text}).to_mjcf('identified.xml')\"",
+        'Isaac Lab',
+        'inertial-id export {file} --for isaaclab --out actuators.yaml',
     ),
     (
         'consistent_arm',
@@ -67,7 +63,6 @@ def next_steps(model: IdentifiedModel, file: str) -> list[tuple[str, str]]:
     situation = _situation(model)
     names = {
         'file': shlex.quote(file),  # in a shell
-        'text': repr(file),  # in Python
         'argument': shlex.quote(f'model:={Path(file).absolute()}'),
     }
     return [

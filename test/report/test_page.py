@@ -194,7 +194,7 @@ def test_the_first_screen_says_what_next_and_what_is_outside_of_the_range(good, 
     path = write_report(alone, tmp_path / 'r.html')
     text = html.unescape(path.read_text('utf-8'))
     command = text.split('<code>')[2].split('</code>')[0]
-    assert f"rid.load_model('{tmp_path}/model.yaml').to_urdf('identified.urdf')" in command
+    assert command == f'inertial-id export {tmp_path}/model.yaml --for urdf --out identified.urdf'
     assert f'inertial-id validate {tmp_path}/model.yaml OTHER_BAG' in text
     assert 'of the validation lies outside the trained range' in write_report(
         good, path

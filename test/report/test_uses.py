@@ -91,14 +91,15 @@ def test_grades_follow_the_residual_with_care_where_joints_differ(result, residu
     s = result.model.statistics
     fit = s['validation']['filtered']
     rms = {**fit['rms'], 'joint2': residual * fit['measured_rms']['joint2']}
-    uses = uses_of(
-        replace(
-            result.model,
-            statistics={**s, 'validation': {**s['validation'], 'filtered': {**fit, 'rms': rms}}},
-        )
-    )
+    statistics = {**s, 'validation': {**s['validation'], 'filtered': {**fit, 'rms': rms}}}
+    statistics['ratios_in_simulators'] = {'joint2': 1.0}
+    uses = uses_of(replace(result.model, statistics=statistics))
     assert uses.joints[1].uses[FEEDFORWARD] == uses.joints[1].uses[SIMULATION] == grade
     assert uses.grades[FEEDFORWARD] == (GOOD if grade == GOOD else WITH_CARE)
+    # By laws that leave six times as much, a simulator is not as good as the model.
+    statistics['ratios_in_simulators'] = {'joint2': 6.0}
+    simulated = uses_of(replace(result.model, statistics=statistics)).joints[1]
+    assert simulated.uses[FEEDFORWARD] == grade and simulated.uses[SIMULATION] == NO
     row = next(row for row in uses.rows() if row[0] == FEEDFORWARD)
     assert f'{100 * residual:.0f}' in row[2] and row[4:] == ('10 %', '50 %')
 

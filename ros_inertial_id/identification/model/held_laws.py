@@ -3,8 +3,8 @@ Held laws: the same recordings identified again, by the laws of friction that a 
 
 A model whose offset, spring or presliding friction is left out is another robot than the one that
 was measured; one that was fitted without them is the closest of its kind.  The rows of the
-recordings are kept for that, as the triangles of their stretches (``HeldRows``): columns of bodies,
-of the terms that some target holds, and of efforts, under gravity as it was used.
+recordings are kept for that, as the triangles of their stretches (``HeldRows``): columns of
+bodies, of the terms that some target holds, and of efforts, under gravity as it was used.
 """
 
 from collections.abc import Collection, Sequence

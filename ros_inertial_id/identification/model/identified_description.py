@@ -173,7 +173,7 @@ def _limits(limits, joints):
 
 
 def pinocchio_of(model: IdentifiedModel, robot: Any) -> Any:
-    """Return the pinocchio.Model of a consistent ``model`` of a tree ``robot``, with joint terms."""
+    """Return the pinocchio.Model of a consistent ``model`` of a ``robot``, with joint terms."""
     tree = tree_of(robot)
     first, terms = bodies(model.parameters), joint_terms(model)
     begins = np.array([first[link] for link in tree.link_names])
@@ -406,7 +406,11 @@ def mjcf_joint(terms: Mapping[str, float]) -> dict[str, float]:
 
 
 def mjcf_bias(terms: Mapping[str, float]) -> tuple[float, float]:
-    """Return what an actuator adds to its force: a constant [N m], and times the position."""
+    """
+    Return what an actuator adds to its force, as no joint holds these ``terms``.
+
+    A constant [N m], and times the position [N m/rad].
+    """
     if terms[STIFFNESS] > 0.0:
         return 0.0, 0.0
     return 0.0 - terms[OFFSET], 0.0 - terms[STIFFNESS]

@@ -89,7 +89,7 @@ def _fix_to_world(body: xml.Element, link: str) -> None:
 
 
 def _is_frame(link: xml.Element, joint: xml.Element) -> bool:
-    """Return whether a ``link`` has no mass and is fixed by its ``joint``: SDF has no such link."""
+    """Return whether a ``link`` has no mass and its ``joint`` fixes it: SDF has no such link."""
     return link.find('inertial') is None and joint.get('type') == 'fixed'
 
 

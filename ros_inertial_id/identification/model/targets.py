@@ -22,6 +22,15 @@ DAMPING, FRICTION, ARMATURE, STIFFNESS, OFFSET = TERMS = (
     'offset',
 )
 GAINS, DELAY = 'gains', 'delay'  # of the drive of a robot that was identified from its commands
+WORDS = {
+    DAMPING: 'viscous',
+    FRICTION: 'dry friction',
+    ARMATURE: 'rotor inertia',
+    STIFFNESS: 'spring',
+    OFFSET: 'constant torque',
+    GAINS: 'gains',
+    DELAY: 'delay',
+}
 # What a joint term is identified by where a target holds it.
 LAW_OF_TERM = {
     DAMPING: 'viscous',
@@ -73,6 +82,25 @@ def target_named(name: str) -> Target:
     if name not in TARGETS:
         raise ConfigError('export for', found=repr(name), exists=tuple(TARGETS))
     return TARGETS[name]
+
+
+def target_table() -> str:
+    """Return the table of what is written for whom, as the documentation has it."""
+    lines = [f'| `--for` | file | {" | ".join(WORDS.values())} |']
+    lines.append('|---|---|' + len(WORDS) * '---|')
+    for name, target in TARGETS.items():
+        cells = [_cell(target, term) for term in WORDS]
+        lines.append(f'| `{name}` | {target.file} | {" | ".join(cells)} |')
+    return '\n'.join(lines)
+
+
+def _cell(target: Target, term: str) -> str:
+    """Return in a word whether a ``target`` holds a ``term``."""
+    if term in target.holds:
+        return 'yes'
+    if term == OFFSET and STIFFNESS in target.holds:
+        return 'of springs'
+    return 'no'
 
 
 def file_name(target: str) -> str:

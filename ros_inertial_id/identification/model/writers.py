@@ -16,6 +16,7 @@ from .corrected_urdf import corrected_urdf
 from .identified_description import (
     comment,
     consistent_parameters,
+    description_of,
     isaaclab_of,
     joint_terms,
     mjcf_of,
@@ -32,7 +33,9 @@ Writer = Callable[..., str]
 
 
 def _urdf(model: IdentifiedModel, robot: Any, covariance: np.ndarray, lines: Sequence[str]) -> str:
-    """Return the URDF of a ``model``, its friction in every joint."""
+    """Return the URDF of a ``model`` with all friction; of a rig what its method writes."""
+    if not isinstance(robot, RobotModel):
+        return description_of(model, robot)[0]
     return _with_comment(_joints_with_friction(model, tree_of(robot)), comment(model, lines))
 
 
