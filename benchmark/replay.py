@@ -26,7 +26,8 @@ import servo_arms  # noqa: E402
 import six_axis_arm  # noqa: E402
 
 import ros_inertial_id as rid  # noqa: E402
-from ros_inertial_id.procedures.replay import DESCRIBED, MODEL, replayed  # noqa: E402
+from ros_inertial_id.identification.identified_model import DESCRIBED, MODEL  # noqa: E402
+from ros_inertial_id.procedures.replay import replayed  # noqa: E402
 
 GRIPPER = """<robot name="gripper"><link name="base_link"/>
 <link name="wrist"><inertial><origin xyz="0.01 0 0.05"/><mass value="0.6"/>

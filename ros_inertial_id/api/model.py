@@ -345,7 +345,8 @@ class Model:
         force : see ``validate``; InertialIdError where MuJoCo is not installed
         """
         from ..procedures.held_again import held_again
-        from ..procedures.replay import check_mujoco, replayed
+        from ..procedures.replay import replayed
+        from ..simulation.driven_robot import check_mujoco
 
         check_mujoco()
         others = several(recordings, self.identified.robot['urdf'])

@@ -28,9 +28,10 @@ from ..identification.settings import load_options, options_class, prediction_op
 from ..measurement.bags.log_joint_names import ORDERED
 from ..measurement.recording import Recording
 from ..procedures.bag_paths import several
-from ..procedures.replay import check_mujoco
 from ..report import write_report
-from ..report.replay_facts import replay_lines, without_curves
+from ..report.replay_facts import without_curves
+from ..report.words import chapters
+from ..simulation.driven_robot import check_mujoco
 
 if TYPE_CHECKING:
     from ..procedures.many_recordings import Many
@@ -239,7 +240,7 @@ def validate(options: Any) -> int:
     ]
     if options.replay:
         model.statistics['replay'] = loaded.replay(recording, force=True).entry()
-        lines += replay_lines(model)
+        lines += chapters(model)['Replay']
     files = {}
     if options.out_bag:
         predicted = with_prediction(recording, predict(model, recording))

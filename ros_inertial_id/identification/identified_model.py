@@ -423,6 +423,7 @@ CONSISTENT = Keys(
     {'loss_percent': NUMBER_OR_NONE},
     optional={'links': each(Items(NUMBER, LIST_OF_10)), 'weight_of_description': POSITIVE},
 )
+MODEL, DESCRIBED = 'model', 'described'  # whose errors the entry of a replay has
 STATISTICS = Keys(
     {
         'training': FIT,

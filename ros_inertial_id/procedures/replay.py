@@ -21,9 +21,9 @@ import numpy as np
 from ..dynamics.friction import JOINT_TERMS, LAWS
 from ..dynamics.robot_model import RobotModel
 from ..dynamics.tree_description import mjcf_source
-from ..errors import InertialIdError, RecordingError
+from ..errors import RecordingError
 from ..given_files import given_text
-from ..identification.identified_model import IdentifiedModel, row_text
+from ..identification.identified_model import DESCRIBED, IdentifiedModel, MODEL, row_text
 from ..identification.model.identified_description import (
     identified_mjcf,
     SERVO_GAINS,
@@ -34,6 +34,7 @@ from ..identification.prepare.dataset import name_of, read_dataset
 from ..identification.settings import prediction_options, robot_of_model
 from ..measurement.joints.kinematic_state import JointSpaceObservation
 from ..measurement.recording import Recording
+from ..simulation.driven_robot import Simulator
 
 RESTART = 2.0  # [s]
 SECONDS = (0.1, 0.5, RESTART)  # after a restart, when the drift is stated
@@ -44,7 +45,6 @@ MOST_WINDOWS = 60  # two minutes of a recording: more say the same
 TRACKING = 2.0 * np.pi * 5.0  # [rad/s] of servos that follow the measured motion, well damped
 DRAWN_WINDOWS, DRAWN_EVERY = 5, 2  # of the curves in a model file, and of their samples
 LOST = 1e3  # [rad, m]: a simulation that ran away
-MODEL, DESCRIBED = 'model', 'described'
 
 
 @dataclass(frozen=True)
@@ -158,16 +158,17 @@ def replayed(model: IdentifiedModel, recordings: Sequence[Recording], mjcf: str)
         )
     windows = windows[:: -(-len(windows) // MOST_WINDOWS)]
     commanded = data.first.effort_source.is_commanded
-    simulator = Simulator(mjcf, folder, tree.joint_names)
+    simulator = Simulator(mjcf, folder, tree.joint_names, STEP)
     if commanded:
         drives = _own_drives(model, tree)
     else:
         drives = _following(simulator.inertia(windows[0].q))
-        simulator = simulator.driven_by(drives)
-    tracks = {MODEL: Track(simulator.errors(windows, drives))}
+        simulator = simulator.driven_by(drives.stiffness, drives.damping)
+    tracks = {MODEL: Track(_errors(simulator, windows, drives))}
     if tree.inertias.any():
-        as_it_came = Simulator(described_mjcf(model, tree), folder, tree.joint_names)
-        tracks[DESCRIBED] = Track(as_it_came.driven_by(drives).errors(windows, drives))
+        as_it_came = Simulator(described_mjcf(model, tree), folder, tree.joint_names, STEP)
+        as_it_came = as_it_came.driven_by(drives.stiffness, drives.damping)
+        tracks[DESCRIBED] = Track(_errors(as_it_came, windows, drives))
     units = [{False: 'rad', True: 'm'}[bool(slides)] for slides in tree.prismatic]
     return Replay(
         ', '.join(map(name_of, recordings)),
@@ -272,88 +273,15 @@ def _windows(observation: JointSpaceObservation, gravity: np.ndarray) -> Iterato
                 yield Window(observation, gravity, start, q, v)
 
 
-class Simulator:
-    """
-    A robot in MuJoCo that is driven window by window.
-
-    mjcf : text of its model, in a ``folder``; joints : (n,) names in the order of all arrays
-    InertialIdError where MuJoCo is not installed or cannot read the text.
-    """
-
-    def __init__(self, mjcf: str, folder: Path, joints: Sequence[str]) -> None:
-        self._mujoco, self._joints = _mujoco(), list(joints)
-        try:
-            spec = self._mujoco.MjSpec.from_string(mjcf)
-        except ValueError as error:
-            raise _unreadable(error) from error
-        spec.modelfiledir = str(folder)
-        delays = dict.fromkeys(joints, 0.0)
-        for actuator in spec.actuators:
-            if actuator.target in delays:
-                delays[actuator.target] = actuator.delay
-            actuator.delay, actuator.nsample = 0.0, 0  # a restart has no history
-        for joint in list(spec.joints):
-            if joint.type == self._mujoco.mjtJoint.mjJNT_FREE:  # the base was held
-                spec.delete(joint)
-        for key in list(spec.keys):  # of positions with that of the base
-            spec.delete(key)
-        self._spec, self._delay = spec, np.array([delays[joint] for joint in joints])
-        self._compile()
-
-    def driven_by(self, drives: Drives) -> 'Simulator':
-        """Return this robot with ``drives`` in place of its actuators, without delay."""
-        for actuator in list(self._spec.actuators):
-            self._spec.delete(actuator)
-        kind = self._mujoco.mjtTrn.mjTRN_JOINT
-        for joint, kp, kv in zip(self._joints, drives.stiffness, drives.damping):
-            actuator = self._spec.add_actuator(name=joint, target=joint, trntype=kind)
-            actuator.set_to_position(kp=kp, kv=kv)
-        self._delay = np.zeros(len(self._joints))
-        self._compile()
-        return self
-
-    def _compile(self) -> None:
-        try:
-            self._model = model = self._spec.compile()
-        except ValueError as error:
-            raise _unreadable(error) from error
-        model.opt.timestep = STEP
-        disable = self._mujoco.mjtDisableBit
-        # What moved touched nothing, and was where it was, whatever the description allows.
-        model.opt.disableflags |= int(disable.mjDSBL_CONTACT | disable.mjDSBL_LIMIT)
-        self._places = np.array([int(model.joint(name).qposadr[0]) for name in self._joints])
-        self._dofs = np.array([int(model.joint(name).dofadr[0]) for name in self._joints])
-        actuators = {int(model.actuator_trnid[k, 0]): k for k in range(model.nu)}
-        numbers = [int(model.joint(name).id) for name in self._joints]
-        self._controls = [actuators[number] for number in numbers if number in actuators]
-
-    def inertia(self, q: np.ndarray) -> np.ndarray:
-        """Return the diagonal (n,) of the mass matrix at q (n,), rotors included."""
-        data, full = self._mujoco.MjData(self._model), np.zeros((self._model.nv,) * 2)
-        data.qpos[self._places] = q
-        self._mujoco.mj_forward(self._model, data)
-        self._mujoco.mj_fullM(self._model, data, full)
-        return np.diag(full)[self._dofs]
-
-    def errors(self, windows: Sequence[Window], drives: Drives) -> np.ndarray:
-        """Return simulated minus measured positions (W, K, n) of ``windows``."""
-        return np.array([self._error(window, drives) for window in windows])
-
-    def _error(self, window: Window, drives: Drives) -> np.ndarray:
-        """Return simulated minus measured positions (K, n) of a ``window``."""
-        from mujoco import rollout
-
-        model, full = self._model, self._mujoco.mjtState.mjSTATE_FULLPHYSICS
-        model.opt.gravity[:] = window.gravity
-        data = self._mujoco.MjData(model)
-        data.qpos[self._places], data.qvel[self._dofs] = window.q, window.v
-        start = np.empty(self._mujoco.mj_stateSize(model, full))
-        self._mujoco.mj_getState(model, data, start, full)
-        controls = np.zeros((1, STEPS, model.nu))
-        controls[0][:, self._controls] = window.driven(drives, self._delay) / drives.stiffness
-        states, _ = rollout.rollout(model, data, start[None], controls)
-        simulated = states[0, EVERY - 1 :: EVERY][:, 1 + self._places]  # behind the time
-        return np.clip(np.nan_to_num(simulated - window.measured, nan=LOST), -LOST, LOST)
+def _errors(simulator: Simulator, windows: Sequence[Window], drives: Drives) -> np.ndarray:
+    """Return simulated minus measured positions (W, K, n) of ``windows``."""
+    errors = []
+    for window in windows:
+        controls = window.driven(drives, simulator.delay) / drives.stiffness
+        positions = simulator.moved(window.q, window.v, window.gravity, controls)
+        error = positions[EVERY - 1 :: EVERY] - window.measured
+        errors.append(np.clip(np.nan_to_num(error, nan=LOST), -LOST, LOST))
+    return np.array(errors)
 
 
 def described_mjcf(model: IdentifiedModel, robot: RobotModel) -> str:
@@ -372,26 +300,6 @@ def described_mjcf(model: IdentifiedModel, robot: RobotModel) -> str:
             index = robot.pin_model.joints[1 + robot.joint_names.index(parameter.owner)].idx_v
             values[k] = getattr(robot.pin_model, meaning)[index]
     return identified_mjcf(robot, replace(model, values=values), np.eye(len(values)))
-
-
-def _unreadable(error: ValueError) -> InertialIdError:
-    return InertialIdError('MuJoCo cannot read the model', found=' '.join(str(error).split()))
-
-
-def _mujoco() -> Any:
-    try:
-        import mujoco
-    except ImportError as error:
-        raise InertialIdError(
-            'a replay needs MuJoCo, which is not installed',
-            do='pip install "ros_inertial_id[sim]"',
-        ) from error
-    return mujoco
-
-
-def check_mujoco() -> None:
-    """Raise InertialIdError, which says what to install, where MuJoCo is not."""
-    _mujoco()
 
 
 def _together(numbers: np.ndarray) -> float | None:

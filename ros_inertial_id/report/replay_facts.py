@@ -8,8 +8,7 @@ import numpy as np
 from .drawings import Drawings
 from .knowledge import significant
 from .sheet import Section, Table
-from ..identification.identified_model import IdentifiedModel
-from ..procedures.replay import DESCRIBED, MODEL
+from ..identification.identified_model import DESCRIBED, IdentifiedModel, MODEL
 
 THOUSANDTHS = {'rad': 'mrad', 'm': 'mm'}
 AWAY = 'runs away'
@@ -138,13 +137,6 @@ def replay_section(model: IdentifiedModel, sentences: list[str], drawings: Drawi
         charts=[replay_chart(entry, drawings)],
         opened=False,
     )
-
-
-def replay_lines(model: IdentifiedModel) -> list[str]:
-    """Return what the replay of a ``model`` showed, in sentences."""
-    from .words import chapters
-
-    return chapters(model)['Replay']
 
 
 def without_curves(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,9 +12,9 @@ import servo_arms
 import ros_inertial_id as rid
 from ros_inertial_id.cli.main import main
 from ros_inertial_id.errors import InertialIdError
-from ros_inertial_id.identification.identified_model import IdentifiedModel
+from ros_inertial_id.identification.identified_model import DESCRIBED, IdentifiedModel, MODEL
 from ros_inertial_id.measurement.bags.writing import write_recording
-from ros_inertial_id.procedures.replay import DESCRIBED, MODEL, replayed, Track
+from ros_inertial_id.procedures.replay import replayed, Track
 
 LATE = 0.005  # [s]
 
