@@ -136,16 +136,20 @@ def _note(tags, path, names, attributes, span):
         tags.degrees = attributes.get('angle', 'degree') == 'degree'
     elif path == ['mujoco', 'option']:
         tags.options.append(span)
-    elif 'default' in path:
-        return
-    elif tag == 'body':
-        tags.bodies[names[-1]] = _Body(span)
-    elif tag == 'inertial' and above == ['body']:
-        tags.bodies[names[-2]].inertial = span
-    elif tag == 'joint' and above == ['body']:
-        tags.joints[names[-1]] = span
     elif above == ['actuator'] and 'joint' in attributes:
         tags.actuators.setdefault(attributes['joint'], span)
+    elif path[1:2] == ['worldbody']:
+        _note_body(tags, tag, names, span)
+
+
+def _note_body(tags, tag, names, span):
+    """Note the byte range ``span`` of a ``tag`` if it is of a body or a part of one."""
+    if tag == 'body':
+        tags.bodies[names[-1]] = _Body(span)
+    elif tag == 'inertial':
+        tags.bodies[names[-2]].inertial = span
+    elif tag == 'joint':
+        tags.joints.setdefault(names[-1], span)
 
 
 def _gravity_edits(

@@ -58,9 +58,7 @@ def sdf_of(
             _fix_to_world(body, name)
     for name in frames:
         _add_frame(body, links[name], carried[name])
-        carrier = name
-        while carrier in frames:
-            carrier = _attribute_at(carried[carrier], 'parent', 'link')
+        carrier = _carrier(name, frames, carried)
         if carrier != WORLD:
             _add_shapes(_named(body, carrier), links[name], name)
     for name, joint in carried.items():
@@ -98,6 +96,13 @@ def _add_frame(body: xml.Element, link: xml.Element, joint: xml.Element) -> None
     parent = _attribute_at(joint, 'parent', 'link')
     frame = xml.SubElement(body, 'frame', name=link.get('name', ''), attached_to=parent)
     _element(frame, 'pose', _pose(joint))
+
+
+def _carrier(name: str, frames: Sequence[str], carried: dict[str, xml.Element]) -> str:
+    """Return the link that the frame of a ``name`` is fixed to, if by other ``frames``."""
+    while name in frames:
+        name = _attribute_at(carried[name], 'parent', 'link')
+    return name
 
 
 def _named(body: xml.Element, name: str) -> xml.Element:
