@@ -20,6 +20,7 @@ from ..identification import identify as spine
 from ..identification.prepare.dataset import Dataset, each_once, name_of, Progress, seen_before
 from ..identification.reduce.model_columns import ModelColumns
 from ..identification.settings import load_options
+from ..measurement.joints.drives import is_commanded
 from ..measurement.recording import Recording
 from ..methods import METHODS
 from ..methods.capabilities import JointTorques
@@ -120,7 +121,9 @@ def identify(
 
     The recordings are checked first, each by itself: samples that the checks mask take no part,
     nor does one of several that cannot be used (``provenance['left_out']`` says why), and the
-    model carries the verdict.  A recording that is given twice (by its content) counts once, and a
+    model carries the verdict.  A robot that was identified from its commands is replayed on the
+    validation recordings, where MuJoCo is installed (``Model.replay``).  A recording that is given
+    twice (by its content) counts once, and a
     validation recording that was in the training is named in ``statistics['validation_seen']``.
 
     recordings, validate : to identify from and to validate on, one or several: Recordings, paths
@@ -149,7 +152,22 @@ def identify(
         result.model.provenance['repeated'] = repeated
     if seen:
         result.model.statistics['validation_seen'] = seen
-    return Result(result, checked.checkup)
+    outcome = Result(result, checked.checkup)
+    if others and is_commanded(getattr(task.options, 'effort_kind', '')):
+        _replay(outcome, others)
+    return outcome
+
+
+def _replay(outcome: Result, others: Sequence[Recording]) -> None:
+    """Put the replay of ``others`` into the statistics, where MuJoCo is installed."""
+    if outcome.verdict.word == DO_NOT_USE:
+        return
+    try:
+        replay = outcome.model.replay(others, force=True)
+    except InertialIdError as error:
+        _logger.info('no replay: %s', error)
+    else:
+        outcome.model.statistics['replay'] = replay.entry()
 
 
 def _seen_in_training(others: Sequence[Recording], training: Sequence[Recording]) -> list[str]:

@@ -30,7 +30,12 @@ from ..identification.judge.prediction import (
     predict_motion,
     Prediction,
 )
-from ..identification.model.identified_description import description_of, not_held, pinocchio_of
+from ..identification.model.identified_description import (
+    description_of,
+    mjcf_of,
+    not_held,
+    pinocchio_of,
+)
 from ..identification.model.inverse_dynamics import InverseDynamics, joint_array
 from ..identification.model.outcome import described_model
 from ..identification.model.targets import target_named
@@ -45,6 +50,7 @@ from ..report.uses import Uses, uses_of
 if TYPE_CHECKING:
     from ..identification.model.held_laws import HeldRows
     from ..procedures.payload import Payload
+    from ..procedures.replay import Replay
 
 COLUMNS = ('name', 'value', 'standard_error', 'unit', 'relative_percent', 'nominal', 'expression')
 MOTION = ('t', 'q', 'v', 'a')
@@ -424,6 +430,25 @@ class Model:
         write = WRITERS[target]
         write_text(path, write(held.model, model._robot, model._errors, lines, **words))
         return Export(str(path), target, model, held.how, lines, held.dropped)
+
+    def replay(self, recordings: Recordings, *, force: bool = False) -> 'Replay':
+        """
+        Return the Replay of other ``recordings`` by the robot as ``export`` writes it for MuJoCo.
+
+        Commands drive it open loop, restarted every 2 s where it was measured: ``entry()`` says
+        how far it drifts, beside the description as it came; see procedures/replay.py.
+        force : see ``validate``; InertialIdError where MuJoCo is not installed
+        """
+        from ..procedures.held_again import held_again
+        from ..procedures.replay import replayed
+        from ..simulation.driven_robot import check_mujoco
+
+        check_mujoco()
+        others = several(recordings, self.identified.robot['urdf'])
+        usable = usable_by(self.identified, others, force).recordings
+        held = held_again(self.identified, self.held_rows, target_named('mujoco').holds).model
+        text = mjcf_of(held, self._robot, np.eye(len(held.parameters)), ())
+        return replayed(held, usable, text)
 
     def to_urdf(self, path: str | Path) -> list[str]:
         """

@@ -70,6 +70,12 @@ LOCK = argument(
     'joints that are locked or held still, with commas; patterns as "*finger*"',
     metavar='JOINTS',
 )
+LINKS = argument(
+    '--links',
+    'links taken as described: the drives alone are identified; described for all of them, or '
+    'names with commas, patterns as "*calf"',
+    metavar='LINKS',
+)
 STRICT = argument(
     '--strict', 'exit with status 3 when the verdict is "do not use"', action='store_true'
 )
@@ -280,6 +286,7 @@ VERBS = {
                 const=True,
             ),
             LOCK,
+            LINKS,
             argument(
                 '--urdf-out',
                 'write the description with the identified inertias there: a '
@@ -307,6 +314,12 @@ VERBS = {
             MODEL,
             argument('bag', 'bag to validate on'),
             *LOG,
+            argument(
+                '--replay',
+                'replay its commands (or torques) in MuJoCo, restarted every 2 s: drift after '
+                '0.1, 0.5 and 2 s, beside that of the description',
+                action='store_true',
+            ),
             STRICT,
             FORCE,
             out('folder for report.html'),

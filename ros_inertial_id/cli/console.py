@@ -44,6 +44,8 @@ def changed(options: Any, *names: str) -> dict[str, Any]:
             changes[name] = value
     if getattr(options, 'lock', None) is not None:
         changes['locked_joints'] = tuple(options.lock.split(','))
+    if getattr(options, 'links', None) is not None:
+        changes['links'] = tuple(options.links.split(','))
     return changes
 
 

@@ -41,6 +41,9 @@ from ..measurement.bags.log_joint_names import ORDERED
 from ..measurement.recording import Recording
 from ..procedures.bag_paths import several
 from ..report import write_report
+from ..report.replay_facts import without_curves
+from ..report.words import chapters
+from ..simulation.driven_robot import check_mujoco
 
 if TYPE_CHECKING:
     from ..procedures.many_recordings import Many
@@ -231,7 +234,10 @@ def check_(options: Any) -> int:
 
 def validate(options: Any) -> int:
     """Validate a model on a bag; return the exit status."""
-    model = load_model(options.model).identified
+    loaded = load_model(options.model)
+    model = loaded.identified
+    if options.replay:
+        check_mujoco()
     recording = recording_of(options.bag, model.robot['urdf'], log_format(options))
     with Progress() as progress:
         result = validated(model, [recording], options.force, progress)
@@ -248,6 +254,9 @@ def validate(options: Any) -> int:
         *_model_lines(model),
         *_residual_lines(fit),
     ]
+    if options.replay:
+        model.statistics['replay'] = loaded.replay(recording, force=True).entry()
+        lines += chapters(model)['Replay']
     files = {}
     if options.out_bag:
         predicted = with_prediction(recording, predict(model, recording))
@@ -271,6 +280,8 @@ def validate(options: Any) -> int:
         'verdict': verdict,
         'validation_seen': seen,
     }
+    if options.replay:
+        numbers['replay'] = without_curves(model.statistics['replay'])
     show(options, numbers, '\n'.join(lines), files)
     return status(options, verdict['word'])
 

@@ -112,6 +112,13 @@ class BaseParameters:
         """Return the standard deviations (b,) of the base parameters before any data."""
         return np.sqrt(np.diag(self.prior_covariance()))
 
+    @cached_property
+    def known(self) -> np.ndarray:
+        """Return (b,) bool, whether all that a base parameter sums up is taken as exact."""
+        exact = np.array([is_known(p) for p in self.parameters])
+        others = (self.X != 0.0) & ~exact[self.dependent]
+        return np.asarray(exact[self.independent] & ~others.any(axis=1))
+
     def prior_covariance(self) -> np.ndarray:
         """Return the covariance (b, b) of the base parameters before any data."""
         variances = np.array([p.prior_sd for p in self.parameters]) ** 2

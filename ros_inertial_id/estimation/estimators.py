@@ -11,7 +11,7 @@ import numpy as np
 
 from .base_parameters import BaseParameters
 from .least_squares import full_rank_solution, pseudo_inverse, ROUNDING
-from .r_factors import RFactors
+from .r_factors import RFactors, triangle
 from ..errors import EstimationError
 from ..lapack import lapack, solve_triangular
 
@@ -144,11 +144,22 @@ def effective_standard_deviation(
 
 
 def _whitened(problem, standard_deviation):
-    """Return axes (b, b) and s (b,): a direction of prior size is known to 1/s of it."""
+    """
+    Return axes (b, f) and s (f,): a direction of prior size is known to 1/s of it.
+
+    f : of the base parameters that are not known; beside these those are fixed
+    """
     A, _, _ = problem.factors.system(standard_deviation)
+    known = problem.base.known
+    if known.all():
+        known = np.zeros_like(known)
     factor = problem.base.prior_factor()
-    _, s, Vt = np.linalg.svd(A @ factor)
-    return factor @ Vt.T, s
+    if known.any():
+        factor = triangle(np.asfortranarray(factor[~known].T)).T
+    _, s, Vt = np.linalg.svd(A[:, ~known] @ factor)
+    axes = np.zeros((len(known), len(factor)))
+    axes[~known] = factor @ Vt.T
+    return axes, s[: len(factor)]
 
 
 def solve(system: tuple[np.ndarray, np.ndarray, float], base: BaseParameters) -> np.ndarray:
@@ -183,11 +194,13 @@ def finish(
     shown = s > ROUNDING * s[0]
     data_errors = np.where(shown, 1.0 / np.where(shown, s, 1.0), 1.0 / ROUNDING)  # along axes
     data_bse = np.sqrt(((axes * data_errors) ** 2).sum(1))
+    fixed = ~axes.any(axis=1)
+    data_bse[fixed] = np.inf
     errors = data_errors
     if leaning:
         errors = 1.0 / np.sqrt(s**2 + 1.0)
     root = axes * errors
-    covariance = root @ root.T
+    covariance = root @ root.T + np.diag(np.where(fixed, problem.base.prior_sd, 0.0) ** 2)
     weighted_rows = problem.factors.system(standard_deviation)[0]
     # Priors are as wide as motors are strong: an error of more torque than there was is no number.
     torque = np.linalg.norm(

@@ -423,6 +423,7 @@ CONSISTENT = Keys(
     {'loss_percent': NUMBER_OR_NONE},
     optional={'links': each(Items(NUMBER, LIST_OF_10)), 'weight_of_description': POSITIVE},
 )
+MODEL, DESCRIBED = 'model', 'described'  # whose errors the entry of a replay has
 STATISTICS = Keys(
     {
         'training': FIT,
@@ -447,6 +448,10 @@ STATISTICS = Keys(
         'verdict': VERDICT,
         'consistent': CONSISTENT,
         'systematic_errors': Items(TEXT),
+        'replay': Keys(
+            {'of': TEXT, 'windows': NUMBER, 'seconds': Items(NUMBER), 'joints': each(ANYTHING)},
+            optional={'all': each(ANYTHING), 'worst': each(TEXT)},
+        ),
         'ratios_in_simulators': each(POSITIVE),
     },
 )

@@ -55,6 +55,11 @@ class EstimationOptions:
         'what is known: NAME, NAME VALUE or NAME VALUE STANDARD_DEVIATION of a parameter; a '
         'link or joint as the URDF says',
     )
+    links: tuple[str, ...] = option(
+        (),
+        'links taken as described, so that the drives alone are identified: described for all, '
+        'or names with wildcards; what a wrong description does to the drives is in their errors',
+    )
 
 
 @cache

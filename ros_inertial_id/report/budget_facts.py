@@ -8,13 +8,14 @@ import numpy as np
 from .knowledge import Knowledge, shortened, significant
 from .model_statistics import ModelStatistics
 from ..identification.choose.nuisances import CONTRADICTED, GAIN_OF_JOINT
-from ..identification.fit.budget import GAINS, SCALE, SOURCES, TILT, ZEROS
+from ..identification.fit.budget import GAINS, LINKS, SCALE, SOURCES, TILT, ZEROS
 from ..identification.fit.model_errors import DELAY, LAWS, STATISTICS
 from ..identification.identified_model import IdentifiedModel
 
 # {unit of a body's base parameter: the group it stands in}
 GROUPS = {'kg': 'masses', 'kg m': 'first moments', 'kg m^2': 'moments of inertia'}
 FRICTION = 'friction'  # and all else of joints
+GIVEN = 1e-3  # of the combined error: a parameter with less by the data was taken as exact
 HARDLY_SHOWN = 0.9  # of the prior's error is left: the recording says nothing
 # {source: what it is, and what makes it smaller}
 SOURCE_WORDS = {
@@ -24,6 +25,7 @@ SOURCE_WORDS = {
     GAINS: ("the scale of each joint's efforts", 'calibrate the efforts (calibration:)'),
     SCALE: ('the common scale of drive gains', 'weigh a load: inertial-id drive-gains --loaded'),
     ZEROS: ('the zeros of the encoders', 'reference the encoders'),
+    LINKS: ('the links taken as described', 'identify them as well'),
     TILT: ('the tilt of the base', 'level the base, or measure it (mounting: imu)'),
 }
 
@@ -137,9 +139,9 @@ def _widening(evaluated: Sequence[Knowledge]) -> float:
     ratios = []
     for item in evaluated:
         combined, by_data = item.entry.get('combined_error'), item.entry['standard_error']
-        if combined and by_data:
+        if combined and by_data and by_data > GIVEN * combined:
             ratios.append(combined / by_data)
-    return float(np.median(ratios))
+    return float(np.median(ratios or [1.0]))
 
 
 def _factor(entry: Mapping[str, Any]) -> str:

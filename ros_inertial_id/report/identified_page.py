@@ -20,6 +20,7 @@ from .model_statistics import ModelStatistics
 from .mounting import force_unit
 from .next_steps import next_steps
 from .prediction_facts import CARRIES_OVER, CurvesFacts, LEAST_SHARE, reasons_of, worst_joint
+from .replay_facts import replay_section
 from .sentences import said
 from .sheet import Card, Section, Sheet
 from .summary import outline_of
@@ -200,6 +201,12 @@ def _note_on_curves(numbers: IdentifiedNumbers) -> str:
     level = ModelStatistics(numbers.model).band.get('level', 0.0)
     facts = CurvesFacts(round(samples / max(drawn, default=1)), 100.0 * level)
     return ' '.join(said(facts))
+
+
+def replay(numbers: IdentifiedNumbers, drawings: Drawings) -> Iterator[Section]:
+    """Yield drift and RMS of a replay in a simulator, and the worst joint over time."""
+    if 'replay' in numbers.model.statistics:
+        yield replay_section(numbers.model, numbers.sentences['Replay'], drawings)
 
 
 def links(numbers: IdentifiedNumbers, drawings: Drawings) -> Iterator[Section]:

@@ -25,6 +25,7 @@ section              heading                             reads
 ===================  ==================================  =======================================
 of IdentifiedNumbers
 prediction           How well it predicts                residuals, curves, uses, sentences
+replay               Replay in a simulator               drift of a replay, the worst joint
 links                What the links weigh                links, bodies of the model
 friction             Friction                            friction curves of the training
 decisions            What was decided, and why           choices, findings, sensors, settings
@@ -83,6 +84,7 @@ from .identified_page import (
     parameters,
     prediction,
     provenance,
+    replay,
     uncertainty,
 )
 from .page import Page
@@ -123,6 +125,7 @@ __all__ = [
     'prediction',
     'provenance',
     'recordings',
+    'replay',
     'residuals',
     'robot_in_space',
     'robots',
@@ -140,7 +143,7 @@ if TYPE_CHECKING:  # scipy behind them takes a third of the time to start
 
 IDENTIFICATION: Page[IdentifiedNumbers] = Page(
     identified_page.head,
-    (prediction, links, friction, decisions, uncertainty, parameters, provenance),
+    (prediction, replay, links, friction, decisions, uncertainty, parameters, provenance),
 )
 CHECKUP: Page[CheckedNumbers] = Page(checkup_page.head, (recordings, joints, findings))
 AUDIT: Page[AuditedNumbers] = Page(audit_page.head, (robot_in_space, what_is_wrong, every_link))

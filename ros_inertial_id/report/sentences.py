@@ -9,7 +9,14 @@ unit; advice.
 from collections.abc import Mapping
 from typing import Any
 
-from . import budget_facts, choice_facts, parameter_facts, prediction_facts, recording_facts
+from . import (
+    budget_facts,
+    choice_facts,
+    parameter_facts,
+    prediction_facts,
+    recording_facts,
+    replay_facts,
+)
 from .knowledge import DIFFERENT
 
 Facts = tuple[Any, ...]  # a NamedTuple of a module of facts
@@ -92,6 +99,19 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
             'Effective sample size: {effective:.0f} of {samples}; the standard errors are widened '
             'accordingly.',
         ),
+    ),
+    replay_facts.ReplayFacts: (
+        (
+            'compared',
+            'Replay of the {what} in MuJoCo, {windows} times {restart:g} s: drift after {seconds} '
+            's {model}; of the description {description}.',
+        ),
+        (
+            'alone',
+            'Replay of the {what} in MuJoCo, {windows} times {restart:g} s: drift after {seconds} '
+            's {model}.',
+        ),
+        (ALWAYS, 'Largest replay error beside the motion: {joint}, {percent} (RMS).'),
     ),
     parameter_facts.StructureFacts: (
         (

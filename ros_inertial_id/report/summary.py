@@ -7,6 +7,7 @@ from typing import Any
 from .knowledge import ratio
 from .links import Link, links_of
 from .parameter_tables import friction_table
+from .replay_facts import without_curves
 from .tables import joints_table
 from .uses import Uses, uses_of
 from .words import chapters
@@ -88,6 +89,8 @@ def outline_of(
         unconstrained.pop('values', None)
         statistics['unconstrained'] = unconstrained
     statistics.pop('systematic_errors', None)
+    if 'replay' in statistics:
+        statistics['replay'] = without_curves(statistics['replay'])
     mounting = dict(model.mounting)
     of_parameters = {key: mounting.pop(key) for key in ('known', 'missing') if key in mounting}
     return {

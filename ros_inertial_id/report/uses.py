@@ -11,8 +11,9 @@ Page, terminal and JSON say these numbers, computed here once.  What is graded, 
 - contact: the torque that errors of the model reach once an hour, with the band of the prediction
   at its widest within the training range (as the observer of contact decides; noise adds to it),
   with two of the errors that no recording shows;
-- simulation: the residual of feedforward, where the links are physically consistent, as much
-  larger as it is by the laws that a simulator holds;
+- simulation: where the links are physically consistent the error of a replay of the commands
+  relative to the motion; without one the residual of feedforward, as much larger as it is by the
+  laws that a simulator holds;
 - payload, of the whole arm: the mass whose torque is two standard errors in one posture, of the
   residual and of the torque at rest.
 """
@@ -26,6 +27,7 @@ import numpy as np
 from .curves import friction_columns, top_speed, trained_range
 from .knowledge import best_fit, lead_columns, posterior, shortened, significant
 from .model_statistics import ModelStatistics
+from .replay_facts import replay_shares
 from ..checks.finding import DO_NOT_USE
 from ..dynamics.description import HEAVIEST
 from ..dynamics.inertial_parameters import bodies
@@ -52,8 +54,13 @@ LIMITS = {
     GRAVITY: (GOOD_UP_TO, NO_ABOVE, 'two standard errors to holding torque, or dry friction'),
     FEEDFORWARD: (GOOD_UP_TO, NO_ABOVE, 'combined residual {where} to torque'),
     CONTACT: (GOOD_UP_TO, NO_ABOVE, 'detected torque, 1 false alarm an hour, to largest torque'),
-    SIMULATION: (GOOD_UP_TO, NO_ABOVE, 'residual by laws that MuJoCo holds to torque'),
+    SIMULATION: (GOOD_UP_TO, NO_ABOVE, '{simulated}'),
     PAYLOAD: (GOOD_UP_TO**2, GOOD_UP_TO, 'mass detected in one posture to mass of all links'),
+}
+# What simulation is graded by, if a replay was made.
+SIMULATED = {
+    False: 'residual by laws that MuJoCo holds to torque',
+    True: 'replay error to motion',
 }
 TWO = 2.0  # standard errors
 HOLDING_POSTURES = 200  # at random, within the training range
@@ -73,6 +80,7 @@ class JointUse:
     dry_friction; contact : smallest torque that is called contact; moved : in the training
     uses : {use: grade} of those that this kind of row has; a row of a sensor has none
     wrong : whether a finding says that its data are, so that none of its numbers holds
+    replay_percent : error of a replay of the commands, of the motion [%]
     simulator_ratio : of the residual by the laws that a simulator holds to that by all
     """
 
@@ -89,13 +97,14 @@ class JointUse:
     moved: bool = True
     wrong: bool = False
     systematic_percent: float = 0.0
+    replay_percent: float | None = None
     simulator_ratio: float = 1.0
 
     @property
     def simulated_percent(self) -> float | None:
-        """Return ``combined_percent`` by the laws that a simulator holds [%]."""
-        if self.percent is None:
-            return None
+        """Return the error of a replay, or ``combined_percent`` by a simulator's laws [%]."""
+        if self.replay_percent is not None or self.percent is None:
+            return self.replay_percent
         return float(np.hypot(self.percent * self.simulator_ratio, self.systematic_percent))
 
     @property
@@ -175,12 +184,17 @@ class Uses:
                     use,
                     grade,
                     self._numbers(use),
-                    ratio.format(where=self.where),
+                    ratio.format(where=self.where, simulated=SIMULATED[self.replayed]),
                     f'{100 * good:g} %',
                     f'{100 * most:g} %',
                 )
             )
         return rows
+
+    @property
+    def replayed(self) -> bool:
+        """Return whether commands were replayed."""
+        return any(joint.replay_percent is not None for joint in self.joints)
 
     def sentences(self) -> list[str]:
         """Return one sentence per use that this kind of model can have, five at the most."""
@@ -275,6 +289,7 @@ class _Assessment:
         if isinstance(self.method, JointTorques):
             self.holding = _holding(model, self.method, self.robot)
             self.systematic = _systematic_shares(model, self.method, self.robot)
+        self.replay = _replay_percents(model)
         self.measured = self.fit.get('measured_rms', {})
         self.largest_torque = max(self.measured.values(), default=0.0)
         self._units = _units(model, self.robot)
@@ -316,6 +331,7 @@ class _Assessment:
             moved=moved,
             wrong=name in self._wrong,
             systematic_percent=100.0 * systematic,
+            replay_percent=self.replay.get(name),
             simulator_ratio=self.model.statistics.get('ratios_in_simulators', {}).get(name, 1.0),
         )
         return replace(use, uses=self._grades(use))
@@ -349,6 +365,14 @@ class _Assessment:
             return NO
         columns = bodies(self.model.parameters).values()
         return _grade(PAYLOAD, mass, sum(self.model.values[k] for k in columns))
+
+
+def _replay_percents(model: IdentifiedModel) -> dict[str, float]:
+    """Return {joint: error of a replay of the commands, of the motion [%]}, {} without one."""
+    entry = model.statistics.get('replay')
+    if not entry or entry['of'] != 'commands':
+        return {}
+    return {joint: 100.0 * share for joint, share in replay_shares(entry).items()}
 
 
 def _grade(use: str, value: float | None, reference: float | None, least: float = 0.0) -> str:

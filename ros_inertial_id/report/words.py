@@ -21,6 +21,7 @@ def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
         choice_facts,
         parameter_facts,
         prediction_facts,
+        replay_facts,
     )  # and all their tuples: when something is said
     from .recording_words import recording_sentences
     from .sentences import said
@@ -37,6 +38,7 @@ def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
             prediction_facts.consistency_facts(model),
             prediction_facts.noise_facts(model, listed),
         ),
+        'Replay': said(replay_facts.replay_facts(model)),
         'Recordings': [*said(parameter_facts.structure_facts(model)), *recording_sentences(model)],
         'Parameters': said(parameter_facts.parameter_facts(model, evaluated, listed)),
         'Uncertainty': said(budget_facts.budget_facts(model, evaluated, listed)),

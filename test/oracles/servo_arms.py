@@ -117,6 +117,10 @@ class Servos:
 
     def model(self, urdf: str = '', friction: bool = True) -> mujoco.MjModel:
         """Return MuJoCo's model, or that of another description without friction and rotors."""
+        return self.spec(urdf, friction).compile()
+
+    def spec(self, urdf: str = '', friction: bool = True) -> mujoco.MjSpec:
+        """Return what ``model`` is compiled from."""
         spec = mujoco.MjSpec.from_string(urdf or self.urdf)
         for geom in spec.geoms:
             spec.delete(geom)
@@ -131,7 +135,7 @@ class Servos:
             servo.set_to_position(kp=self.stiffness[k], kv=self.damping[k])
         spec.option.timestep = STEP
         spec.option.integrator = mujoco.mjtIntegrator.mjINT_RK4
-        return spec.compile()
+        return spec
 
 
 def servos(name: str, seed: int) -> Servos:

@@ -138,6 +138,31 @@ def _aligned_commands(data, model_columns, reduced):
     return _noted(data, TimeOffset(total, rest.standard_error)), model_columns
 
 
+def aligned_by_laws(model_columns: ModelColumns) -> tuple[TimeOffset, ModelColumns]:
+    """
+    Return how much later commands act than was found, and the ModelColumns read so much later.
+
+    model_columns : of the laws of a model alone.  Beside friction of all widths a delay is a
+    compromise: stiction explains a share of it that a model without stiction has to leave to it.
+    """
+    at_rest = resting_columns(model_columns.wide)
+    moving = np.flatnonzero([p.name not in at_rest for p in model_columns.parameters])
+    brakes = np.array([_brakes(model_columns, column) for column in moving])
+    total = error = 0.0
+    for _ in range(READING_ROUNDS):
+        offsets = [
+            _least_squares_offset(model_columns, stacked, moving, brakes)
+            for stacked in (model_columns.whole, *model_columns.without_each)
+        ]
+        error = float(standard_errors(np.array(offsets[1:])[:, None])[0])
+        total += offsets[0]
+        wide = model_columns.wide.with_earlier_efforts(offsets[0])
+        model_columns = ModelColumns(wide, model_columns.given)  # with weights of its own
+        if abs(offsets[0]) < SETTLED_OFFSET * abs(total):
+            break
+    return TimeOffset(total, error), model_columns
+
+
 def _read_later(data, offset, model_columns, reduced):
     """Return Dataset and ModelColumns of efforts read an ``offset`` [s] later."""
     data = _with_offset(data, offset)

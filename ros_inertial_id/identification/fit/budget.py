@@ -14,7 +14,7 @@ What residuals show already, statistics, laws and the delay of all efforts, is i
 of the estimate; the rest, which no recording shows, is in the combined standard error alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,11 +23,14 @@ from .fitting import Solution
 from .model_errors import DELAY, LAWS, STATISTICS
 from ..choose.nuisances import DELAY_OF_JOINT, ENCODER_ZERO, SensorErrors
 from ..choose.time_offset import DELAY_PRIOR
+from ..prepare.described_links import described_link_errors, described_links
 from ..prepare.mounting import across_gravity
+from ...dynamics.inertial_parameters import bodies
 from ...measurement.joints.effort_source import shared_scale_error
 
 GAINS, SCALE, ZEROS, TILT = 'gains', 'scale', 'encoder zeros', 'tilt'
-SOURCES = (STATISTICS, LAWS, DELAY, GAINS, SCALE, ZEROS, TILT)
+LINKS = 'described links'
+SOURCES = (STATISTICS, LAWS, DELAY, GAINS, SCALE, ZEROS, TILT, LINKS)
 TILT_ERROR = 0.0035  # [rad], .2 degrees: a base that was levelled, of each of two angles
 
 
@@ -61,6 +64,9 @@ def budget_of(solution: Solution, sensors: SensorErrors | None) -> Budget:
         outside = {source: inside.pop(source) for source in (LAWS, DELAY)}
     if sensors is not None:
         _add(outside, _by_sensors(solution, sensors))
+    links = described_links(solution.data.options, solution.data.robot)
+    if links:
+        outside[LINKS] = _by_links(solution, links)
     contributions = {}
     for source in SOURCES:
         parts = [errors[source] for errors in (inside, outside) if source in errors]
@@ -97,6 +103,28 @@ def _by_sensors(solution: Solution, sensors: SensorErrors) -> dict[str, np.ndarr
     if solution.tilt is None:
         out[TILT] = moves.tilts @ _tilt_errors(solution)
     return out
+
+
+def _by_links(solution: Solution, links: Sequence[str]) -> np.ndarray:
+    """
+    Return H (b, k): errors of base parameters as the described ``links`` are not the true ones.
+
+    Those of the links are off by what the description is off, and the drives make up for it.
+    """
+    base, influence = solution.problem.base, solution.influence
+    first, K = bodies(base.parameters), base.matrix()
+    off = []
+    for link in links:
+        ten = slice(first[link], first[link] + 10)
+        nominal = np.array([parameter.nominal for parameter in base.parameters[ten]])
+        off.append(K[:, ten] @ described_link_errors(nominal))
+    errors = np.hstack(off)
+    wide, made_up = solution.choice.model_columns.wide, np.zeros_like(errors)
+    for name, group in wide.total.groups.items():
+        fitted = group.equations(wide.total.size) @ influence.columns
+        into = influence.covariance @ fitted.T / influence.standard_deviation[name] ** 2
+        made_up += into @ (fitted[:, : len(base)] @ errors)
+    return np.asarray(made_up - errors)
 
 
 def _tilt_errors(solution: Solution) -> np.ndarray:

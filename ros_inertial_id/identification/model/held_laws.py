@@ -17,6 +17,7 @@ import numpy as np
 from .outcome import base_entries
 from .targets import is_held, LAW_OF_TERM, laws_held, OFFSET, STIFFNESS, TARGETS, term_of, TERMS
 from ..choose.choice import choose, log_ratio
+from ..choose.time_offset import aligned_by_laws, TimeOffset
 from ..fit.fitting import fit, Solution
 from ..identified_model import IdentifiedModel
 from ..judge.statistics import cross_validated
@@ -32,10 +33,15 @@ from ...errors import EstimationError
 from ...estimation.base_parameters import with_known
 from ...estimation.r_factors import one_thread
 from ...estimation.residuals import FEWEST_BLOCKS
+from ...measurement.joints.drives import is_commanded
 from ...measurement.recording import Recording
 from ...measurement.summary import Summary
 from ...methods import METHODS
 from ...options import options_from
+
+# [s] of the error of a delay that is taken as it was found, a step of a simulator: behind the
+# filter of the rows noise of the positions moves it by as much.
+KNOWN_DELAY = 0.001
 
 
 @dataclass(frozen=True)
@@ -157,11 +163,27 @@ def identified_by(
     data = dataset_without_rows(model)
     data = replace(data, options=replace(data.options, friction=held.laws, coulomb_width=0.0))
     with one_thread():
-        solution = _solution(rows, data, held)
+        model_columns, late = _model_columns(rows, data, held)
+        solution = fit(data, choose(data, model_columns), _no_residuals)
         while held.without_pushing(solution) != held:
             held = held.without_pushing(solution)
-            solution = _solution(rows, data, held)
-        return _as_identified(model, solution)
+            model_columns, late = _model_columns(rows, data, held)
+            solution = fit(data, choose(data, model_columns), _no_residuals)
+        return _as_identified(_delayed(model, late), solution)
+
+
+def _delayed(model: IdentifiedModel, late: TimeOffset | None) -> IdentifiedModel:
+    """Return a ``model`` whose commands act so much ``late``, None for as it was identified."""
+    if late is None:
+        return model
+    preprocessing = []
+    for summary in model.preprocessing:
+        noted = {
+            'time_offset': summary.get('time_offset', 0.0) + late.value,
+            'time_offset_error': late.standard_error,
+        }
+        preprocessing.append({**summary, **noted})
+    return replace(model, preprocessing=preprocessing)
 
 
 @dataclass(frozen=True)
@@ -211,12 +233,19 @@ class _HeldColumns:
         return replace(self, sprung=self.sprung - pushing)
 
 
-def _solution(rows: HeldRows, data: Dataset, held: _HeldColumns) -> Solution:
-    """Return the Solution of the kept ``rows`` about the columns that are ``held``."""
+def _model_columns(
+    rows: HeldRows, data: Dataset, held: _HeldColumns
+) -> tuple[ModelColumns, TimeOffset | None]:
+    """Return the columns that are ``held`` of the kept ``rows``, and how late commands act."""
     columns = [p for p in rows.wide.structure.columns if held.takes_part(p)]
     wide = _with_columns(rows.wide, wide_structure(data, columns), np.zeros(3))
-    choice = choose(data, ModelColumns(wide, data.robot.gravity_base))
-    return fit(data, choice, _no_residuals)
+    model_columns = ModelColumns(wide, data.robot.gravity_base)
+    error = data.first.summary.time_offset_error
+    is_known = error is None or error < KNOWN_DELAY
+    if is_known or not is_commanded(data.options.effort_kind):
+        return model_columns, None
+    late, model_columns = aligned_by_laws(model_columns)
+    return model_columns, late
 
 
 def _no_residuals(*_):

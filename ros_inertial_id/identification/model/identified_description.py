@@ -35,6 +35,9 @@ from ...methods.capabilities import DescribesRobots
 
 FULLINERTIA = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)  # rows and columns, as MJCF has them
 SHORTEST_STEP = 5e-4  # [s] of a simulation in whose history the delay of the MJCF has room
+# Time constant [s] and damping ratio of dry friction: MuJoCo's own, 20 ms, lets a joint creep; of
+# steps beyond 2 ms it takes two.
+STIFF_FRICTION = 0.004, 1.0
 SERVO_GAINS = ('stiffness', 'damping')
 MJCF_TERMS = {'friction': 'frictionloss'}  # of joint_terms: attribute of a joint, else its name
 MJCF_KINDS = {False: 'hinge', True: 'slide'}  # of joints, if prismatic
@@ -105,7 +108,7 @@ def _patched(source: Path, robot: RobotModel, model: IdentifiedModel) -> str:
         wanted = JointNumbers(mjcf_joint(terms[joint]), mjcf_bias(terms[joint]))
         if joint in gains:
             kp, kv = (gains[joint][name] for name in SERVO_GAINS)
-            wanted = replace(wanted, gains=(kp, kv))
+            wanted = replace(wanted, gains=(kp, kv), history=_history(delay_of(model)))
         joints[joint] = wanted
     return patched_mjcf(given_text(source), source.parent, robot, links, joints)
 
@@ -376,6 +379,8 @@ def _joint(body, robot, i, terms, errors):
     for attribute, value in mjcf_joint(terms).items():
         if value:
             attributes[attribute] = _numbers([value])
+    if 'frictionloss' in attributes:
+        attributes['solreffriction'] = _numbers(STIFF_FRICTION)
     if sizes:
         body.append(xml.Comment(f' standard errors: {", ".join(sizes)} '))
     limits = [robot.lower[i], robot.upper[i]]
@@ -418,15 +423,13 @@ def _add_actuators(root, robot, model):
     That of a servo is of the kind position, whose command waits in MuJoCo's history; those of
     others are motors.
     """
-    terms, gains, delay = joint_terms(model), servos(model, robot), delay_of(model)
+    terms, gains = joint_terms(model), servos(model, robot)
     biases = {joint: mjcf_bias(terms[joint]) for joint in robot.joint_names}
     if not gains and not any(map(any, biases.values())):
         return
     actuators = xml.SubElement(root, 'actuator')
-    history = {}
-    if delay:
-        samples = int(np.ceil(delay / SHORTEST_STEP)) + 1
-        history = {'delay': _numbers([delay]), 'interp': 'linear', 'nsample': str(samples)}
+    history = _history(delay_of(model))
+    if history:
         actuators.append(xml.Comment(f' {DELAY_WORDS} '))
     if gains:
         actuators.append(xml.Comment(f' {FEEDFORWARD_WORDS} '))
@@ -436,6 +439,14 @@ def _add_actuators(root, robot, model):
         if limit > 0:
             attributes['forcerange'] = _numbers([-limit, limit])
         xml.SubElement(actuators, tag, {**attributes, **history})
+
+
+def _history(delay):
+    """Return the attributes of an actuator whose commands wait a ``delay`` [s], {} for none."""
+    if not delay:
+        return {}
+    samples = int(np.ceil(delay / SHORTEST_STEP)) + 1
+    return {'delay': _numbers([delay]), 'interp': 'linear', 'nsample': str(samples)}
 
 
 def _force_law(gains, bias):

@@ -48,11 +48,13 @@ class JointNumbers:
     attributes : of the element, see ``mjcf_joint``
     bias : that its actuator adds, a constant [N m] and times the position [N m/rad]
     gains : kp and kv of a servo, None: as the file has them
+    history : {attribute of its actuator: text} by which commands act late
     """
 
     attributes: dict[str, float]
     bias: tuple[float, float]
     gains: tuple[float, float] | None = None
+    history: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -259,7 +261,9 @@ def _actuator_edits(
     bias[1] += slope / given.gear**2
     same_bias = not any(map(_differ, bias, given.bias))
     if same_bias and not _differ(gain, given.gain):
-        return []
+        if not wanted.history:
+            return []
+        return [(*span, with_attributes(text_at(data, span), wanted.history))]
     if not given.is_affine:
         raise RobotModelError(
             'an actuator that holds no constant torque',
@@ -268,7 +272,7 @@ def _actuator_edits(
         )
     text = without_attributes(text_at(data, span), OF_POSITION)
     tag = text[1:].split()[0].rstrip('/>')
-    changed = {'biasprm': _words(bias)}
+    changed = {**wanted.history, 'biasprm': _words(bias)}
     if _differ(gain, given.gain) or tag != 'general':
         changed['gainprm'] = _words([gain])
     if tag != 'general':

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .described_links import with_described_links
 from .description_choice import description_of
 from .locked_joints import with_recorded_locks
 from .mounting import robot_of
@@ -266,6 +267,7 @@ def read_dataset(
     options = with_recorded_locks(recordings[0], options, description)
     robots = tuple(robot_of(recording, options, urdf, method) for recording in recordings)
     check_one_robot(robots, recordings)
+    options = with_described_links(options, robots[0])
     observations = kind.alike(_observed(recordings, robots, options, kind), options)
     return Dataset(
         kind,
