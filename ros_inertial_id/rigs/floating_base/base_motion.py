@@ -93,6 +93,11 @@ class BaseMotion(ABC):
 class ImuMotion(BaseMotion):
     """The values are angular velocity [rad/s] and specific force [m/s^2] along the IMU's axes."""
 
+    def remounted(self, turn: np.ndarray, factors: np.ndarray) -> 'ImuMotion':
+        """Return it with axes turned by ``turn`` (3, 3), gyro and accelerometer ``factors`` (2,)."""
+        values = (self.values.reshape(-1, 2, 3) * factors[:, None]) @ turn.T
+        return replace(self, values=values.reshape(-1, 6))
+
     def smoothed(
         self, values: np.ndarray, kernel: np.ndarray, period: float
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -8,11 +8,13 @@ change without one piece of the recording says how sure they are (jackknife).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from .doubts import contact_doubts
+from .doubts import contact_doubts, mounting_doubts, upside_down
 from .observation import FloatingObservation, FloatingState
 from .robot import FloatingRobot
 from .rows import efforts, FloatingRows
@@ -21,13 +23,17 @@ from ...errors import RecordingError
 from ...estimation.least_squares import left_out, standard_errors
 from ...measurement.joints.effort_source import EffortSource
 
+POOR = 0.15  # of the rows: with more left over, is the sensor on the base as described?
 SAMPLES = 800  # that are looked at
+FEW = 200  # the same for each other mounting that is tried
+PARTS = 1  # pieces of states that these are taken from
 PIECES = 16  # left out one by one
 SURE = 3.0  # standard errors of an offset that is applied
 LARGEST_OFFSET = 0.05  # [s]
 STEP = 1e-3  # [s], by which a base is moved to see what a later one changes
 ROUNDS = 3  # an offset changes the slope that it is found by
-LOOKS = 2  # rows are read anew once offsets are applied
+MOST_LOOKS = 6  # rows are read anew once offsets are applied
+SETTLED = 5e-4  # [s]: a smaller offset needs no further look
 
 
 @dataclass(frozen=True)
@@ -51,21 +57,27 @@ def first_look(
     """
     parameters = method.parameters(robot, options)
     found = None
-    looks = 1
-    if options.find_time_offset:
-        looks = LOOKS
-    for _ in range(looks):
-        states = _thinned(observation)
-        fit = _Fit(robot, parameters, states)
-        if not options.find_time_offset:
-            break
+    states = _thinned(observation)
+    fit = _Fit(robot, parameters, states)
+    mounting = upside_down(robot, states)
+    if not mounting:
+        residual = partial(_relative, robot, parameters)
+        mounting = mounting_doubts(observation, residual, fit.relative > POOR)
+    looking = options.find_time_offset and not mounting
+    looks = 0
+    while looking and looks < MOST_LOOKS:
+        if looks:
+            states = _thinned(observation)
+            fit = _Fit(robot, parameters, states)
         offsets = fit.offsets()
-        found = _summed(found, offsets)
         late = _applied(offsets.base, offsets.base_error)
-        observation = observation.with_clocks(
-            late, _applied(offsets.efforts, offsets.efforts_error)
-        )
-    details: dict[str, Any] = {'doubts': contact_doubts(robot, states, fit.forces())}
+        efforts_late = _applied(offsets.efforts, offsets.efforts_error)
+        observation = observation.with_clocks(late, efforts_late)
+        found = _summed(found, offsets)
+        looks += 1
+        looking = max(abs(late), abs(efforts_late)) > SETTLED
+    doubts = mounting or contact_doubts(observation, robot, states, fit.forces())
+    details: dict[str, Any] = {'doubts': doubts}
     if found is not None:
         _check(found, observation)
         details['base_time_offset'] = found.base
@@ -88,6 +100,15 @@ def _thinned(observation: FloatingObservation) -> list[FloatingState]:
             'no sample of joints and base is left after filtering', found='too short a recording'
         )
     return states
+
+
+def _relative(
+    robot: FloatingRobot, parameters: Sequence[Parameter], observation: FloatingObservation
+) -> float:
+    """Return the residual of a fit of few samples of an ``observation``, relative to the rows."""
+    few = slice(None, None, 1 + observation.samples(training=True) // FEW)
+    states = [state.rows(few) for state in islice(observation.states(training=True), PARTS)]
+    return _Fit(robot, parameters, states).relative
 
 
 def _summed(before: Offsets | None, more: Offsets) -> Offsets:
@@ -150,7 +171,10 @@ class _Fit:
         self._target = self._y[:, 0] - self._A @ self._nominal
         self._scale = float(np.std(self._target)) * 0.1 + 1e-9
         self._grams = self._by_piece(np.column_stack([self._A * self._sd, self._target]))
-        self.values = self._nominal + self._sd * self._solve(sum(self._grams))
+        x = self._solve(sum(self._grams))
+        self.values = self._nominal + self._sd * x
+        lacking = self._target - self._A @ (self._sd * x)
+        self.relative = float(np.linalg.norm(lacking) / np.linalg.norm(self._y))
 
     def offsets(self) -> Offsets:
         """Return how late base and efforts are."""
