@@ -93,6 +93,7 @@ setup(
         f'{NAME}.verbs': [f'rigs = {NAME}.rigs.cli.arguments:VERBS'],
         f'{NAME}.simulated_rigs': [
             f'slider_crank = {NAME}.rigs.simulation.slider_crank:SliderCrank',
+            f'quadruped = {NAME}.rigs.simulation.quadruped:Quadruped',
             f'wrist_sensor = {NAME}.rigs.simulation.wrist_sensor:WristRig',
         ],
     },

@@ -1,6 +1,6 @@
 """Which feet stand on the ground, as contact flags or forces say, and where they touch it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,15 +37,12 @@ class Contacts:
         out = np.empty((len(t), feet), dtype=bool)
         for k, (stamps, on) in enumerate(self.series):
             touched = np.concatenate([[0], np.cumsum(on)])
-            first = np.searchsorted(stamps, t - memory)
-            last = np.searchsorted(stamps, t + memory, side='right')
+            near = max(memory, float(np.median(np.diff(stamps))))
+            first = np.searchsorted(stamps, t - near)
+            last = np.searchsorted(stamps, t + near, side='right')
             silent = first == last  # nothing was said: it may touch
             out[:, k] = silent | (touched[last] > touched[first])
         return out
-
-    def later(self, seconds: float) -> 'Contacts':
-        """Return them as if stamped ``seconds`` later."""
-        return replace(self, series=tuple((t + seconds, on) for t, on in self.series))
 
 
 def recorded_contacts(recording: Recording, robot: FloatingRobot, options: Any) -> Contacts:

@@ -160,7 +160,8 @@ class _Fit:
         self._nominal = np.array([p.nominal for p in parameters])
         self._sd = np.array([p.prior_sd for p in parameters])
         self._count = len(parameters)
-        self._left = [self._rows.projection(state) for state in states]
+        # Whatever is told of the feet: rows of feet that all may stand hold.
+        self._left = [self._rows.projection(_all_standing(state)) for state in states]
         self._friction = [self._rows.friction(state) for state in states]
         A, y, rate = [], [], []
         for state, left, friction in zip(states, self._left, self._friction):
@@ -216,6 +217,11 @@ class _Fit:
         prior = np.zeros(count)
         prior[: self._count] = 1.0
         return np.linalg.solve(sums[:-1, :-1] + np.diag(prior + 1e-12), sums[:-1, -1])
+
+
+def _all_standing(state):
+    """Return a FloatingState in which every foot may touch the ground."""
+    return replace(state, standing=np.ones_like(state.standing, dtype=bool))
 
 
 def _flat(rows):

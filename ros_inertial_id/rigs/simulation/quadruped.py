@@ -134,7 +134,7 @@ class StandingRobot:
 
     @property
     def truth(self) -> dict[str, float]:
-        """Return the ten parameters of every body that a joint moves, the trunk's first."""
+        """Return the ten parameters of every body, the trunk's first, and friction of joints."""
         out = {}
         number = 0
         for k in range(1, self.model.nbody):
@@ -145,6 +145,8 @@ class StandingRobot:
             ten = ten_parameters(body.mass[0], body.ipos, R @ np.diag(body.inertia) @ R.T)
             out.update({f'{s}{number}': float(x) for s, x in zip(SYMBOLS, ten)})
             number += 1
+        for joint in range(1, len(self.joints) + 1):
+            out |= {f'fv{joint}': DAMPING, f'fc{joint}': DRY, f'Ia{joint}': ARMATURE}
         return out
 
     def advance(self, duration: float = REPORT_STEP) -> dict[str, Channel]:
