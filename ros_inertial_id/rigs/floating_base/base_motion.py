@@ -94,7 +94,7 @@ class ImuMotion(BaseMotion):
     """The values are angular velocity [rad/s] and specific force [m/s^2] along the IMU's axes."""
 
     def remounted(self, turn: np.ndarray, factors: np.ndarray) -> 'ImuMotion':
-        """Return it with axes turned by ``turn`` (3, 3), gyro and accelerometer ``factors`` (2,)."""
+        """Return it turned by ``turn`` (3, 3), gyro and accelerometer times ``factors`` (2,)."""
         values = (self.values.reshape(-1, 2, 3) * factors[:, None]) @ turn.T
         return replace(self, values=values.reshape(-1, 6))
 
@@ -133,7 +133,9 @@ class OdometryMotion(BaseMotion):
         R = self.frame.rotation
         turned = []
         for columns in out:
-            turned.append(np.hstack([x @ R.T for x in np.split(columns, columns.shape[1] // 3, 1)]))
+            turned.append(
+                np.hstack([x @ R.T for x in np.split(columns, columns.shape[1] // 3, 1)])
+            )
         return *self._of_root(*turned), vertical @ R.T
 
 

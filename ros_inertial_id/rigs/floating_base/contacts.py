@@ -109,9 +109,7 @@ def _single(channel: Channel) -> np.ndarray:
     )
 
 
-def foot_jacobians(
-    robot: FloatingRobot, q: np.ndarray, up: np.ndarray
-) -> list[np.ndarray]:
+def foot_jacobians(robot: FloatingRobot, q: np.ndarray, up: np.ndarray) -> list[np.ndarray]:
     """
     Return of each foot (B, 6 + n, 3 or 6): what its force does to base and joints, transposed.
 

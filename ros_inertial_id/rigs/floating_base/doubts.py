@@ -31,11 +31,11 @@ CONTRADICTIONS = {  # says, advice, severity
     ),
     'foot in the air carries': (
         'carries the robot in {percent:.0f} % of the time that it is told to be in the air',
-        'correct contact_topic: or contact_threshold:; without contact_topic: every foot may stand',
+        'correct contact_topic: or contact_threshold:; without a topic every foot may stand',
         'wrong',
     ),
     'foot on the ground carries nothing': (
-        'carries nothing in {percent:.0f} % of the time that it is told to stand: it slips or hangs',
+        'carries nothing in {percent:.0f} % of the time that it is told to stand',
         'correct contact_topic: or contact_threshold:',
         'doubtful',
     ),
@@ -83,7 +83,7 @@ def contact_doubts(
 
 
 def _contradiction(name: str, foot: str, share: float) -> dict[str, Any]:
-    """Return the fields of a Finding of CONTRADICTIONS, in a ``share`` of the samples of a foot."""
+    """Return the fields of a Finding of CONTRADICTIONS in a ``share`` of a foot's samples."""
     says, do, severity = CONTRADICTIONS[name]
     percent = 100.0 * share
     return doubt(
@@ -139,9 +139,7 @@ def mounting_doubts(
     ]
 
 
-def upside_down(
-    robot: FloatingRobot, states: Sequence[FloatingState]
-) -> list[dict[str, Any]]:
+def upside_down(robot: FloatingRobot, states: Sequence[FloatingState]) -> list[dict[str, Any]]:
     """Return the fields of a Finding where feet are above the base, as the accelerometer says."""
     heights = []
     for state in states:
@@ -176,14 +174,14 @@ def _mountings(turned: bool) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
             rpy = np.pi * np.array([axes[0], first, axes[1]])
             words = ' '.join(f'{angle:.2f}' for angle in rpy)
             turn = Rotation.from_euler('xyz', rpy).as_matrix()
-            yield f'the axes of the IMU are turned: rpy {words}, about, within its frame', turn, (
-                np.ones(2)
+            yield (
+                f'the axes of the IMU are turned: rpy {words}, about, within its frame',
+                turn,
+                (np.ones(2)),
             )
 
 
-def _normal_forces(
-    robot: FloatingRobot, state: FloatingState, lacking: np.ndarray
-) -> np.ndarray:
+def _normal_forces(robot: FloatingRobot, state: FloatingState, lacking: np.ndarray) -> np.ndarray:
     """Return the forces (B, feet) [N] away from the ground that the joints of each leg show."""
     jacobians = foot_jacobians(robot, state.q, state.up.T)
     out = np.empty((len(state.t), len(robot.feet)))

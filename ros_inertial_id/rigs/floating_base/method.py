@@ -24,14 +24,14 @@ from ...dynamics.friction import check_laws, given_widths
 from ...dynamics.inertial_parameters import body_parameters, Parameter
 from ...dynamics.regressor import RegressorBlock
 from ...dynamics.robot_model import RobotOptions
+from ...measurement import signals
 from ...measurement.joints.kinematic_state import (
     FilterContext,
     History,
     JointSpaceState,
     SignalOptions,
 )
-from ...measurement.joints.observation import observe_joints, with_cutoff, with_time_offset
-from ...measurement import signals
+from ...measurement.joints.observation import observe_joints, with_cutoff
 from ...measurement.recording import Recording
 from ...methods.arm_friction import friction_of
 from ...methods.capabilities import JointMotion

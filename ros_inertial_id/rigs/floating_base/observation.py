@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,8 @@ class FloatingState(JointSpaceState):
     """
     A JointSpaceState of the joints, with what the base does.
 
-    base, base_rate (N, 9), up (N, 3) : see ``BaseMotion.at``; standing : (N, feet) which may touch the ground
+    base, base_rate (N, 9), up (N, 3) : see ``BaseMotion.at``
+    standing : (N, feet) which may touch the ground
     """
 
     base: np.ndarray = field(default_factory=_nothing)
@@ -35,8 +37,10 @@ class FloatingState(JointSpaceState):
     @classmethod
     def of(cls, joints: JointSpaceState, **of_base: np.ndarray) -> 'FloatingState':
         """Return the state of ``joints`` on a base that moves."""
-        of_joints = {f.name: getattr(joints, f.name) for f in fields(JointSpaceState)}
-        return cls(**of_joints, **of_base)
+        of_joints: dict[str, Any] = {}
+        for f in fields(JointSpaceState):
+            of_joints[f.name] = getattr(joints, f.name)
+        return cls(**{**of_joints, **of_base})
 
     def rows(self, chosen: slice) -> 'FloatingState':
         """Return the state of the samples ``chosen`` by a slice."""
@@ -95,6 +99,4 @@ class FloatingObservation:
         for state in self.joints.states(training):
             base, base_rate, up = self.base.at(state.t, kernel, period)
             standing = self.contacts.standing(state.t, self.feet, memory)
-            yield FloatingState.of(
-                state, base=base, base_rate=base_rate, up=up, standing=standing
-            )
+            yield FloatingState.of(state, base=base, base_rate=base_rate, up=up, standing=standing)

@@ -162,5 +162,3 @@ def _foot(tree: RobotModel, line: str) -> Foot:
         found=repr(line),
         expected='"LINK RADIUS" of a foot that touches at a point [m], or "LINK sole"',
     )
-
-

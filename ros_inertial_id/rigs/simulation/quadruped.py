@@ -164,7 +164,7 @@ class StandingRobot:
 
     def _channels(self, said: Samples) -> dict[str, Channel]:
         """Return {topic: Channel} of what was ``said``, each with its own names."""
-        out = {}
+        out: dict[str, Channel] = {}
         for topic, names in ((STATES, self.joints), (BASE_IMU, ()), (FEET_FORCES, self._feet)):
             of_topic = {topic: said[topic]}
             out |= channels_of(of_topic, self.topics, names, self._imu_link)

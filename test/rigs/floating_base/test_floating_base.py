@@ -48,7 +48,7 @@ def robot(**changes):
 
 
 def centre(values, at):
-    """Return mass [kg] and centre (3,) [m] of the whole quadruped at joints (12,), by pinocchio."""
+    """Return mass [kg] and centre (3,) [m] of the quadruped at joints (12,), by pinocchio."""
     model = pin.buildModelFromXML(URDF, pin.JointModelFreeFlyer())
     for k in range(model.njoints - 1):
         names = ('m', 'mcx', 'mcy', 'mcz')
