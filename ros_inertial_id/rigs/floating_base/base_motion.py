@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .robot import FloatingRobot
+from .robot import FloatingRobot, FLYING
 from ..measurement.body_state import acceleration_at, continuous, vector_of_product
 from ..measurement.sources import channel_of
 from ...dynamics.body_motion import Frame, frame_of
@@ -44,7 +44,7 @@ class BaseMotion(ABC):
 
     @property
     def stamps(self) -> np.ndarray:
-        """Return the stamps (n,) on the clock of the joints [s]."""
+        """Return the stamps on the clock of the joints, (n,) [s]."""
         return self.t - self.late
 
     def with_late(self, late: float) -> 'BaseMotion':
@@ -74,7 +74,11 @@ class BaseMotion(ABC):
     def smoothed(
         self, values: np.ndarray, kernel: np.ndarray, period: float
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return motion, rate and up of ``values`` (N, k) every ``period`` [s]; see ``at``."""
+        """
+        Return motion, rate and up of ``values`` (N, k) every ``period`` [s]; see ``at``.
+
+        kernel : (2 h + 1,) low-pass
+        """
 
     def _of_root(self, force, omega, alpha, jerk):
         """
@@ -101,7 +105,11 @@ class ImuMotion(BaseMotion):
     def smoothed(
         self, values: np.ndarray, kernel: np.ndarray, period: float
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return motion, rate and up of ``values`` (N, 6) every ``period`` [s]; see ``at``."""
+        """
+        Return motion, rate and up of ``values`` (N, 6) every ``period`` [s]; see ``at``.
+
+        kernel : (2 h + 1,) low-pass
+        """
         turned = values.reshape(-1, 2, 3) @ self.frame.rotation.T
         rates = signals.smoothed_derivatives(turned[:, 0], kernel, period)
         force = signals.smoothed_derivatives(turned[:, 1], kernel, period, 1)
@@ -122,7 +130,11 @@ class OdometryMotion(BaseMotion):
     def smoothed(
         self, values: np.ndarray, kernel: np.ndarray, period: float
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return motion, rate and up of ``values`` (N, 10) every ``period`` [s]; see ``at``."""
+        """
+        Return motion, rate and up of ``values`` (N, 10) every ``period`` [s]; see ``at``.
+
+        kernel : (2 h + 1,) low-pass
+        """
         quaternion = signals.smooth(values[:, :4], kernel)
         vertical = Rotation.from_quat(quaternion).inv().as_matrix()[:, :, 2]
         velocity, gain = signals.smoothed_derivatives(values[:, 4:7], kernel, period, 1)
@@ -189,7 +201,8 @@ def base_motion(recording: Recording, robot: FloatingRobot, options: Any) -> Bas
     values = np.hstack(_fields(channel, needed, 'an Imu with gyro and accelerometer'))
     frame = _frame(robot, options.base_frame or channel.frame_id)
     t, values = _finite(channel, values, recording.origin_ns())
-    _check_gravity(channel.topic, values[:, 3:])
+    if options.base != FLYING:
+        _check_gravity(channel.topic, values[:, 3:])
     return ImuMotion(channel.topic, t, values, frame)
 
 

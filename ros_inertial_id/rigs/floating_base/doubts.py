@@ -1,4 +1,4 @@
-"""What contradicts what was told: of the contacts of feet, of the sensor on the base."""
+"""What contradicts what was said: of the contacts of feet, of the sensor on the base."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -30,12 +30,12 @@ CONTRADICTIONS = {  # says, advice, severity
         'wrong',
     ),
     'foot in the air carries': (
-        'carries the robot in {percent:.0f} % of the time that it is told to be in the air',
+        'carries the robot in {percent:.0f} % of the time that it is said to be in the air',
         'correct contact_topic: or contact_threshold:; without a topic every foot may stand',
         'wrong',
     ),
     'foot on the ground carries nothing': (
-        'carries nothing in {percent:.0f} % of the time that it is told to stand',
+        'carries nothing in {percent:.0f} % of the time that it is said to stand',
         'correct contact_topic: or contact_threshold:',
         'doubtful',
     ),
@@ -61,23 +61,23 @@ def contact_doubts(
         return []
     force = np.concatenate([_normal_forces(robot, *pair) for pair in zip(states, lacking)])
     t = np.concatenate([state.t for state in states])
-    told = observation.contacts.standing(t, len(robot.feet), 0.0)
+    said = observation.contacts.standing(t, len(robot.feet), 0.0)
     may_stand = np.concatenate([state.standing for state in states])
     flagged = bool(observation.contacts.series)
     out = []
     for k, foot in enumerate(robot.feet):
         share = force[:, k] / robot.weight
         measures = (
-            ('impossible pull', share < -PULLS, told[:, k]),
+            ('impossible pull', share < -PULLS, said[:, k]),
             ('foot in the air carries', share > CARRIES, ~may_stand[:, k]),
-            ('foot on the ground carries nothing', np.abs(share) < NOTHING, flagged & told[:, k]),
+            ('foot on the ground carries nothing', np.abs(share) < NOTHING, flagged & said[:, k]),
         )
         for name, contradicts, when in measures:
             if np.count_nonzero(when) > FEWEST and np.mean(contradicts[when]) > OFTEN[name]:
                 out.append(_contradiction(name, foot.name, float(np.mean(contradicts[when]))))
-        if flagged and told[:, k].all():
+        if flagged and said[:, k].all():
             out.append(_never(foot.name, 'leaves'))
-        if not told[:, k].any():
+        if not said[:, k].any():
             out.append(_never(foot.name, 'touches'))
     return out
 

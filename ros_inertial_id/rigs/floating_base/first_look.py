@@ -160,7 +160,7 @@ class _Fit:
         self._nominal = np.array([p.nominal for p in parameters])
         self._sd = np.array([p.prior_sd for p in parameters])
         self._count = len(parameters)
-        # Whatever is told of the feet: rows of feet that all may stand hold.
+        # Whatever is said of the feet: rows of feet that all may stand hold.
         self._left = [self._rows.projection(_all_standing(state)) for state in states]
         self._friction = [self._rows.friction(state) for state in states]
         A, y, rate = [], [], []

@@ -36,7 +36,7 @@ class FloatingState(JointSpaceState):
 
     @classmethod
     def of(cls, joints: JointSpaceState, **of_base: np.ndarray) -> 'FloatingState':
-        """Return the state of ``joints`` on a base that moves."""
+        """Return the state of ``joints`` on a base; of_base : the fields of this class."""
         of_joints: dict[str, Any] = {}
         for f in fields(JointSpaceState):
             of_joints[f.name] = getattr(joints, f.name)
@@ -80,7 +80,7 @@ class FloatingObservation:
         return cls(joints, base, contacts, feet, joints.summary)
 
     def with_clocks(self, base_late: float, efforts_late: float) -> 'FloatingObservation':
-        """Return it with the base and the efforts read so much later than stamped [s]."""
+        """Return it with clocks set right by ``base_late`` and ``efforts_late`` [s]."""
         joints = with_time_offset(self.joints, efforts_late)
         return self.over(joints, self.base.with_late(base_late), self.contacts, self.feet)
 

@@ -53,7 +53,11 @@ class FloatingRows:
         return self._friction(state)
 
     def full(self, state: FloatingState, friction: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the rows (6 + n, k, B) before any force of a foot is taken off."""
+        """
+        Return the rows (6 + n, k, B) of a ``state`` before any force of a foot is taken off.
+
+        friction : of ``friction``
+        """
         base = np.ascontiguousarray(state.base.T)
         of_bodies = moving_base_rows(
             self._robot.tree, base, state.q, state.v, state.a, self._of_bodies
@@ -116,7 +120,11 @@ def row_names(robot: FloatingRobot) -> tuple[list[str], list[str]]:
 def groups_of(
     robot: FloatingRobot, columns: np.ndarray, rows: np.ndarray, y: np.ndarray, y_raw: np.ndarray
 ) -> tuple[RowGroup, ...]:
-    """Return the RowGroups of ``rows`` (r, k, B) and of y, y_raw (r, B)."""
+    """
+    Return the RowGroups of ``rows`` (r, k, B) of a ``robot`` and of y, y_raw (r, B).
+
+    columns : (k,) indices of their parameters
+    """
     groups = []
     for row, name, unit, target, raw in zip(rows, *row_names(robot), y, y_raw):
         groups.append(RowGroup(name, unit, columns, row.T, target, raw))

@@ -1,5 +1,5 @@
 """
-A quadruped rig: MuJoCo lets it sway on its feet, which slip as they like; an IMU is in its trunk.
+A quadruped rig: MuJoCo lets it sway on its feet, which slide as they like; an IMU is in its trunk.
 
 A stiff position controller holds the joints where the trunk's sway asks for, to first order; feet
 are lifted in turn.  Encoders, torque sensors, the IMU (a clock of its own) and the forces of the
