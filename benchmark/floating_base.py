@@ -47,6 +47,7 @@ def loaded(rig):
     body = rig.model.body(1)
     mass, place = body.mass[0], np.array([0.0, 0.0, 0.05])
     centre = (mass * body.ipos + LOAD * place) / (mass + LOAD)
+    body.inertia[:] += mass * LOAD / (mass + LOAD) * np.sum((place - body.ipos) ** 2)
     body.ipos[:], body.mass[0] = centre, mass + LOAD
 
 

@@ -136,18 +136,28 @@ class StandingRobot:
     def truth(self) -> dict[str, float]:
         """Return the ten parameters of every body, the trunk's first, and friction of joints."""
         out = {}
-        number = 0
-        for k in range(1, self.model.nbody):
-            body = self.model.body(k)
-            if not body.jntnum[0]:
-                continue  # fixed to another one
-            R = Rotation.from_quat(np.roll(body.iquat, -1)).as_matrix()
-            ten = ten_parameters(body.mass[0], body.ipos, R @ np.diag(body.inertia) @ R.T)
+        moved = [k for k in range(1, self.model.nbody) if self.model.body(k).jntnum[0]]
+        for number, k in enumerate(moved):
+            ten = sum(self._ten(part, k) for part in range(k, self.model.nbody))
             out.update({f'{s}{number}': float(x) for s, x in zip(SYMBOLS, ten)})
-            number += 1
         for joint in range(1, len(self.joints) + 1):
             out |= {f'fv{joint}': DAMPING, f'fc{joint}': DRY, f'Ia{joint}': ARMATURE}
         return out
+
+    def _ten(self, part: int, body: int) -> np.ndarray:
+        """Return the ten parameters of a ``part`` in the frame of the ``body`` it is fixed to."""
+        place, R = np.zeros(3), np.eye(3)
+        of_part = self.model.body(part)
+        at = part
+        while at != body:
+            if self.model.body(at).jntnum[0] or not at:
+                return np.zeros(10)  # another body's
+            turn = Rotation.from_quat(np.roll(self.model.body(at).quat, -1)).as_matrix()
+            place, R = self.model.body(at).pos + turn @ place, turn @ R
+            at = int(self.model.body(at).parentid[0])
+        axes = R @ Rotation.from_quat(np.roll(of_part.iquat, -1)).as_matrix()
+        central = axes @ np.diag(of_part.inertia) @ axes.T
+        return ten_parameters(of_part.mass[0], place + R @ of_part.ipos, central)
 
     def advance(self, duration: float = REPORT_STEP) -> dict[str, Channel]:
         """Move on by ``duration`` [s]; return {topic: Channel} of what was measured."""

@@ -15,6 +15,7 @@ from ros_inertial_id.identification.settings import load_options
 from ros_inertial_id.measurement import signals
 from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.methods import METHODS
+from ros_inertial_id.procedures.payload import identify_payload
 from ros_inertial_id.rigs.floating_base.base_motion import base_motion
 from ros_inertial_id.rigs.simulation.quadruped import (
     BASE_IMU,
@@ -27,16 +28,21 @@ from ros_inertial_id.rigs.simulation.quadruped import (
 
 ROOT = Path(__file__).parents[3]
 URDF = (ROOT / 'urdf' / 'quadruped.urdf').read_text()
-LOAD = 3.0  # kg that the description does not have
+LOAD = 3.0  # kg on the trunk
 CHANGES = {'feet': [f'{foot} 0.02' for foot in FEET], 'contact_topic': FEET_FORCES}
 FLOATING = METHODS['floating_base']
 
 
 @pytest.fixture(scope='module')
-def loaded():
-    """Return (Recording of the quadruped with a load on its trunk, its true parameters)."""
-    rig = Quadruped(URDF.replace('<mass value="7.0"/>', f'<mass value="{7.0 + LOAD}"/>'), seed=3)
+def bare():
+    """Return (Recording of the quadruped, its true parameters)."""
+    rig = Quadruped(URDF, seed=3)
     return Recording(rig.advance(12.0), URDF), rig.truth
+
+
+@pytest.fixture(scope='module')
+def model(bare):
+    return identify([bare[0]], options(), method='floating_base').model
 
 
 def options(**changes):
@@ -60,9 +66,8 @@ def centre(values, at):
     return pin.computeTotalMass(model), pin.centerOfMass(model, data, q)
 
 
-def test_load_on_the_trunk_is_found_by_a_robot_on_its_feet(loaded):
-    recording, truth = loaded
-    model = identify([recording], options(), method='floating_base').model
+def test_whole_mass_and_its_centre_are_found_by_a_robot_on_its_feet(bare, model):
+    truth = bare[1]
     found = dict(zip((p.name for p in model.parameters), model.values))
     (mass, place), (true_mass, true_place) = (centre(x, STAND) for x in (found, truth))
     assert mass == pytest.approx(true_mass, rel=0.01)
@@ -76,6 +81,18 @@ def test_load_on_the_trunk_is_found_by_a_robot_on_its_feet(loaded):
     assert len(z) > 80 and 0.5 < np.sqrt(np.mean(np.square(z))) < 1.5  # one recording of 12 s
     summary = model.preprocessing[0]
     assert summary['base_time_offset'] == pytest.approx(4e-3, abs=1e-3)
+
+
+def test_load_on_the_trunk_is_weighed(model):
+    rig = Quadruped(URDF, seed=3)
+    trunk, place = rig.model.body('trunk'), np.array([0.05, 0.0, 0.06])
+    mass = trunk.mass[0] + LOAD
+    trunk.inertia[:] += trunk.mass[0] * LOAD / mass * np.sum((place - trunk.ipos) ** 2)
+    trunk.ipos[:] = (trunk.mass[0] * trunk.ipos + LOAD * place) / mass
+    trunk.mass[0] = mass
+    load = identify_payload(model, [Recording(rig.advance(6.0), URDF)], link='trunk')
+    assert load.mass == pytest.approx(LOAD, abs=0.1)
+    np.testing.assert_allclose(load.center_of_mass, place, atol=3e-3)
 
 
 def touching(model, data, foot, up):
@@ -137,12 +154,12 @@ def said_of(recording, **changes):
         ('accelerometer negated', 'accelerometer has the other sign'),
         ('accelerometer in g', 'it is in g'),
         ('gyro negated', 'gyro has the other sign'),
-        ('foot told in the air', 'fl_foot carries the robot'),
+        ('foot said to be in the air', 'fl_foot carries the robot'),
         ('efforts negated', 'pulls at the ground'),
     ],
 )
-def test_what_was_told_wrongly_is_found(loaded, fault, words):
-    recording = loaded[0]
+def test_what_was_said_wrongly_is_found(bare, fault, words):
+    recording = bare[0]
     imu = recording.channels[BASE_IMU].fields
     gyro, force = imu['angular_velocity'], imu['linear_acceleration']
     feet = recording.channels[FEET_FORCES].fields['effort'].copy()
@@ -153,7 +170,7 @@ def test_what_was_told_wrongly_is_found(loaded, fault, words):
         'accelerometer negated': (BASE_IMU, {'linear_acceleration': -force}),
         'accelerometer in g': (BASE_IMU, {'linear_acceleration': force / 9.81}),
         'gyro negated': (BASE_IMU, {'angular_velocity': -gyro}),
-        'foot told in the air': (FEET_FORCES, {'effort': feet}),
+        'foot said to be in the air': (FEET_FORCES, {'effort': feet}),
         'efforts negated': (STATES, {'effort': -efforts}),
     }
     topic, fields = faults[fault]
@@ -161,9 +178,9 @@ def test_what_was_told_wrongly_is_found(loaded, fault, words):
     assert words in said and bool(words) == bool(said)
 
 
-def test_fixed_base_that_moves_is_told_which_method_is_for_it(loaded):
+def test_fixed_base_that_moves_says_which_method_is_for_it(bare):
     _, of_arm = load_options('', 'serial_arm')
-    checkup = check([loaded[0]], of_arm)
+    checkup = check([bare[0]], of_arm)
     assert checkup.verdict.word == 'do not use'
     assert 'use --method floating_base' in ' '.join(f.do for f in checkup.checks)
 
