@@ -138,7 +138,8 @@ class StandingRobot:
         out = {}
         moved = [k for k in range(1, self.model.nbody) if self.model.body(k).jntnum[0]]
         for number, k in enumerate(moved):
-            ten = sum(self._ten(part, k) for part in range(k, self.model.nbody))
+            parts = range(k, self.model.nbody)
+            ten = np.sum([self._ten(part, k) for part in parts], axis=0)
             out.update({f'{s}{number}': float(x) for s, x in zip(SYMBOLS, ten)})
         for joint in range(1, len(self.joints) + 1):
             out |= {f'fv{joint}': DAMPING, f'fc{joint}': DRY, f'Ia{joint}': ARMATURE}
