@@ -95,20 +95,24 @@ def test_load_on_the_trunk_is_weighed(model):
     np.testing.assert_allclose(load.center_of_mass, place, atol=3e-3)
 
 
-def touching(model, data, foot, up):
-    """Return the Jacobian (3, 18) of the lowest point of a ball ``foot``, by pinocchio."""
+def touching(model, data, foot, up, touch):
+    """Return the Jacobian (3 or 6, 18) of a sole, or the lowest point of a ball, by pinocchio."""
     frame = model.getFrameId(foot)
     J = pin.getFrameJacobian(model, data, frame, pin.LOCAL_WORLD_ALIGNED)
+    if touch == 'sole':
+        return J
     return J[:3] - pin.skew(-0.02 * up) @ J[3:]
 
 
-def test_rows_hold_of_a_free_flyer_whatever_its_feet_push():
-    quadruped, rng = robot(), np.random.default_rng(1)
+@pytest.mark.parametrize('touch', ['0.02', 'sole'])
+def test_rows_hold_of_a_free_flyer_whatever_its_feet_push(touch):
+    quadruped = robot(feet=[f'{foot} {touch}' for foot in FEET])
+    rng = np.random.default_rng(1)
     model = pin.buildModelFromXML(URDF, pin.JointModelFreeFlyer())
     model.gravity.linear[:] = 0.0  # it is in what an accelerometer reads
     data = model.createData()
     state = FLOATING.random_state(quadruped, 5, rng)
-    forces, stands = rng.normal(size=(4, 3)), np.array([1.0, 1.0, 0.0, 1.0])
+    forces, stands = rng.normal(size=(4, 6)), np.array([1.0, 1.0, 0.0, 0.0])
     base, tau = state.base.copy(), np.zeros((5, 12))
     for k, up in enumerate(state.up):
         q = np.concatenate([np.zeros(6), [1.0], state.q[k]])
@@ -117,7 +121,8 @@ def test_rows_hold_of_a_free_flyer_whatever_its_feet_push():
         pin.updateFramePlacements(model, data)
         of_feet = np.zeros(18)
         for foot, force, on in zip(FEET, forces, stands):
-            of_feet += on * touching(model, data, foot, up).T @ force
+            J = touching(model, data, foot, up, touch)
+            of_feet += on * J.T @ force[: len(J)]
         still = np.concatenate([np.zeros(6), state.a[k]])
         bias = pin.rnea(model, data, q, v, still).copy()
         M = pin.crba(model, data, q)[:6, :6]
