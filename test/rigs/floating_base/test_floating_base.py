@@ -164,7 +164,8 @@ def said_of(recording, **changes):
     ],
 )
 def test_what_was_said_wrongly_is_found(bare, fault, words):
-    recording = bare[0]
+    parts = {topic: c.rows(slice(1000, 4000)) for topic, c in bare[0].channels.items()}
+    recording = replace(bare[0], channels=parts)
     imu = recording.channels[BASE_IMU].fields
     gyro, force = imu['angular_velocity'], imu['linear_acceleration']
     feet = recording.channels[FEET_FORCES].fields['effort'].copy()
