@@ -89,11 +89,13 @@ setup(
             f'serial_arm = {NAME}.methods.serial_arm:SerialArm',
             f'closed_loop = {NAME}.rigs.closed_loop.method:ClosedLoop',
             f'rigid_body = {NAME}.rigs.rigid_body.method:RigidBody',
+            f'floating_base = {NAME}.rigs.floating_base.method:FloatingBase',
             f'suspended_platform = {NAME}.rigs.suspended_platform.method:SuspendedPlatform',
         ],
         f'{NAME}.verbs': [f'rigs = {NAME}.rigs.cli.arguments:VERBS'],
         f'{NAME}.simulated_rigs': [
             f'slider_crank = {NAME}.rigs.simulation.slider_crank:SliderCrank',
+            f'quadruped = {NAME}.rigs.simulation.quadruped:Quadruped',
             f'wrist_sensor = {NAME}.rigs.simulation.wrist_sensor:WristRig',
         ],
     },

@@ -26,6 +26,7 @@ from .finding import (
 )
 from .finding_kinds import found
 from .model_checks import model_checks, ModelChecks, not_prepared
+from .moving_base import moving_base
 from .signal_samples import BY_SHARE, TOO_MUCH_LOST
 from .signals import raw_signals
 from .velocity_kind import saying_what_is_used
@@ -253,7 +254,7 @@ def _rank(finding: Finding) -> tuple[int, bool, float]:
 def _signals(recording: Recording, options: Any, method: str, urdf: str) -> list[Finding]:
     """Return the Findings of the signal checks of a ``recording``."""
     robot = robot_of(recording, replace(options, mounting='upright'), urdf, method)
-    findings: list[Finding] = []
+    findings = moving_base(recording, robot)
     seconds: list[float] = []
     for signals in raw_signals(recording, robot, options):
         findings += signal_findings(signals)

@@ -337,6 +337,14 @@ for _quantity in QUANTITIES:
             do=_kind.do.replace('{quantity}', _quantity),
         )
 
+SIGNAL_KINDS['base moves'] = FindingKind(
+    says='the base moves: its IMU {topic} turns with {turning:.2g} rad/s and changes by '
+    '{shoved:.2g} m/s^2 (RMS)',
+    do='this base moves, use --method floating_base (with base: carried, or feet:)',
+    tests='readings of an IMU on the base',
+    unit='rad/s',
+    severity=WRONG,
+)
 SIGNAL_KINDS['no checksums'] = FindingKind(
     says='single wild values may be damage to the bag: {storage} has no checksums that would '
     'show it',

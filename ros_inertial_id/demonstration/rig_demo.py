@@ -47,6 +47,7 @@ class Plan:
 
 PLANS = {
     'slider_crank': Plan('closed_loop', 8.0, 6.0),
+    'quadruped': Plan('floating_base', 20.0, 8.0),
     'wrist_sensor': Plan('rigid_body', 15.0, 6.0, 'simulated_rig/true_wrench'),
 }
 

@@ -289,6 +289,35 @@ def bodies_rows(
     return out
 
 
+def moving_base_rows(
+    robot: Any,
+    base: np.ndarray,
+    q: np.ndarray,
+    v: np.ndarray,
+    a: np.ndarray,
+    columns: Sequence[Sequence[int]],
+) -> list[np.ndarray]:
+    """
+    Return the rows of the base and of every body of a block: (6 + joints that move it, k, B).
+
+    base : (9, B) acceleration of its origin minus gravity [m/s^2], angular acceleration
+        [rad/s^2] and velocity [rad/s], along its own axes: what an IMU there reads
+    q, v, a : (B, n), see ``bodies_rows``; columns : of the base, then of each body
+    The first six rows are force [N] and moment [N m] on the base, at its origin along its axes.
+    """
+    start = np.zeros((6, MOTION + 6, len(q)))
+    start[:, 0], start[3:, 1] = base[:6], base[6:]
+    start[range(6), range(MOTION, MOTION + 6)] = 1.0
+    tensors = [WRENCH, *(step.tensor for step in robot.steps)]
+    moved = [(start, motion_features(base[:3], base[3:6], base[6:]))]
+    moved += _motions(robot, q, v, a, start)
+    out = []
+    for tensor, chosen, (X, features) in zip(tensors, columns, moved):
+        twists = X[:, MOTION:].swapaxes(0, 1)
+        out.append(WrenchRows(chosen, tensor)(twists[:, :3], twists[:, 3:], features))
+    return out
+
+
 def gravity_slopes(robot: Any, q: np.ndarray) -> list[np.ndarray]:
     """
     Return the slopes of rows by gravity along x, y, z of the base: per body (3, k, 4, B).
@@ -346,7 +375,7 @@ def _motions(robot, q, v, a, base):
     """
     q, v, a = (np.ascontiguousarray(x.T) for x in (q, v, a))
     cosine, sine = np.cos(q), np.sin(q)
-    motions = {-1: (base, np.zeros((12, base.shape[-1])))}
+    motions = {-1: (base, motion_features(base[:3, 0], base[3:, 0], base[3:, 1]))}
     for i, (step, parent) in enumerate(zip(robot.steps, robot.parents)):
         turn = None
         if not robot.prismatic[i]:

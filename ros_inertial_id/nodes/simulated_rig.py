@@ -1,8 +1,8 @@
 """
 Node ``simulated_rig``: a rig to try everything on, moved by MuJoCo, seen by its sensors.
 
-``rig`` is slider_crank (markers, IMU, crank torque, encoder) or wrist_sensor (joint states, wrench
-and IMU of a payload).
+``rig`` is slider_crank (markers, IMU, crank torque, encoder), wrist_sensor (joint states, wrench
+and IMU of a payload) or quadruped (joint states, IMU and forces of the feet).
 Owns the time, which it publishes on ``/clock``: run all other nodes with use_sim_time.  Publishes
 every sample and the latched ``robot_description``; what is to be predicted, without noise, goes to
 ``~/true_...``.  While ``running`` is false its time stands still.

@@ -50,6 +50,7 @@ from ..identification.settings import prediction_options
 from ..measurement.recording import nothing_left, Recording
 from ..measurement.sampling import interpolate
 from ..methods import METHODS
+from ..methods.capabilities import Tiltable
 
 SIZE = 0.3  # m: a load is sought within about this of its link's frame
 DENSITY = 300.0  # kg/m^3, of the load before any data
@@ -207,7 +208,7 @@ def identify_payload(
             turn, variances, _ = np.linalg.svd(model.covariance, hermitian=True)
             root = turn * np.sqrt(variances)
             load, relative = _solved(lambda: _left_over(data, model, columns), link, root)
-            if relative > ASKS_FOR_TILT:
+            if relative > ASKS_FOR_TILT and isinstance(data.method, Tiltable):
                 tilted = _tilted(_TiltedRows(data, model, columns), link, root)
                 if tilted.explains(relative):
                     found = _described((link, frame), placement, tilted.load, tilted.relative)

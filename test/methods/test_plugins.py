@@ -134,6 +134,13 @@ def test_what_does_not_import_is_refused_with_its_cause():
 
 def test_the_package_registers_its_methods_and_rigs():
     assert {name: METHODS[name].name for name in METHODS} == {
-        name: name for name in ('serial_arm', 'closed_loop', 'rigid_body', 'suspended_platform')
+        name: name
+        for name in (
+            'serial_arm',
+            'closed_loop',
+            'floating_base',
+            'rigid_body',
+            'suspended_platform',
+        )
     }
-    assert set(SIMULATED_RIGS) == {'slider_crank', 'wrist_sensor'}
+    assert set(SIMULATED_RIGS) == {'slider_crank', 'wrist_sensor', 'quadruped'}

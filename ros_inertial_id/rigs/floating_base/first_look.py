@@ -1,0 +1,229 @@
+"""
+A first look at a recording: how late its clocks are, and whether the feet are where they are said.
+
+A few hundred samples, the described bodies as a prior.  A base that is stamped late and efforts
+that are stamped late are one column each beside the parameters, by the rates of both; how they
+change without one piece of the recording says how sure they are (jackknife).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from .doubts import contact_doubts, mounting_doubts, upside_down
+from .observation import FloatingObservation, FloatingState
+from .robot import FloatingRobot
+from .rows import efforts, FloatingRows
+from ...dynamics.inertial_parameters import Parameter
+from ...errors import RecordingError
+from ...estimation.least_squares import left_out, standard_errors
+from ...measurement.joints.effort_source import EffortSource
+
+POOR = 0.15  # of the rows: with more left over, is the sensor on the base as described?
+SAMPLES = 800  # that are looked at
+FEW = 200  # the same for each other mounting that is tried
+PARTS = 1  # pieces of states that these are taken from
+PIECES = 16  # left out one by one
+SURE = 3.0  # standard errors of an offset that is applied
+LARGEST_OFFSET = 0.05  # [s]
+STEP = 1e-3  # [s], by which a base is moved to see what a later one changes
+ROUNDS = 3  # an offset changes the slope that it is found by
+MOST_LOOKS = 6  # rows are read anew once offsets are applied
+SETTLED = 5e-4  # [s]: a smaller offset needs no further look
+
+
+@dataclass(frozen=True)
+class Offsets:
+    """How late base and efforts are stamped against the joints [s], and standard errors."""
+
+    base: float
+    efforts: float
+    base_error: float
+    efforts_error: float
+
+
+def first_look(
+    method: Any, observation: FloatingObservation, robot: FloatingRobot, options: Any
+) -> FloatingObservation:
+    """
+    Return the observation with clocks set right where that is asked for, and ``doubts``.
+
+    method : that has its ``parameters``
+    RecordingError where an offset is larger than can be believed.
+    """
+    parameters = method.parameters(robot, options)
+    found = None
+    states = _thinned(observation)
+    fit = _Fit(robot, parameters, states)
+    mounting = upside_down(robot, states)
+    if not mounting:
+        residual = partial(_relative, robot, parameters)
+        mounting = mounting_doubts(observation, residual, fit.relative > POOR)
+    looking = options.find_time_offset and not mounting
+    looks = 0
+    while looking and looks < MOST_LOOKS:
+        if looks:
+            states = _thinned(observation)
+            fit = _Fit(robot, parameters, states)
+        offsets = fit.offsets()
+        late = _applied(offsets.base, offsets.base_error)
+        efforts_late = _applied(offsets.efforts, offsets.efforts_error)
+        observation = observation.with_clocks(late, efforts_late)
+        found = _summed(found, offsets)
+        looks += 1
+        looking = max(abs(late), abs(efforts_late)) > SETTLED
+    doubts = mounting or contact_doubts(observation, robot, states, fit.forces())
+    details: dict[str, Any] = {'doubts': doubts}
+    if found is not None:
+        _check(found, observation)
+        details['base_time_offset'] = found.base
+        details['base_time_offset_error'] = found.base_error
+        summary = replace(
+            observation.summary,
+            time_offset_found=found.efforts,
+            time_offset_error=found.efforts_error,
+        )
+        observation = replace(observation, summary=summary)
+    return observation.with_details(base_topic=observation.base.topic, **details)
+
+
+def _thinned(observation: FloatingObservation) -> list[FloatingState]:
+    """Return the training states of an observation, SAMPLES of them at most."""
+    every = slice(None, None, 1 + observation.samples(training=True) // SAMPLES)
+    states = [state.rows(every) for state in observation.states(training=True)]
+    if not sum(len(state.t) for state in states):
+        raise RecordingError(
+            'no sample of joints and base is left after filtering', found='too short a recording'
+        )
+    return states
+
+
+def _relative(
+    robot: FloatingRobot, parameters: Sequence[Parameter], observation: FloatingObservation
+) -> float:
+    """Return the residual of a fit of few samples of an ``observation``, relative to the rows."""
+    few = slice(None, None, 1 + observation.samples(training=True) // FEW)
+    states = [state.rows(few) for state in islice(observation.states(training=True), PARTS)]
+    return _Fit(robot, parameters, states).relative
+
+
+def _summed(before: Offsets | None, more: Offsets) -> Offsets:
+    """Return what is found after what was applied ``before``."""
+    if before is None:
+        return more
+    base = _applied(before.base, before.base_error) + more.base
+    late = _applied(before.efforts, before.efforts_error) + more.efforts
+    return replace(more, base=base, efforts=late)
+
+
+def _applied(offset: float, error: float) -> float:
+    """Return an ``offset`` [s] that is sure, 0 for another."""
+    if abs(offset) > SURE * error:
+        return offset
+    return 0.0
+
+
+def _check(found: Offsets, observation: FloatingObservation) -> None:
+    """Raise RecordingError for sure offsets that no clock has that is meant to be the same."""
+    for what, offset, error in (
+        (observation.base.topic, found.base, found.base_error),
+        ('efforts', found.efforts, found.efforts_error),
+    ):
+        if abs(offset) - SURE * error > LARGEST_OFFSET:
+            raise RecordingError(
+                f'{what} and joints are not on one clock',
+                found=f'{1e3 * offset:.0f} +- {1e3 * error:.0f} ms late',
+                expected=f'within {1e3 * LARGEST_OFFSET:.0f} ms',
+                do='stamp both by one clock, or correct the mounting of the IMU',
+            )
+
+
+class _Fit:
+    """
+    Parameters of states under the prior of the description, beside two offsets of clocks.
+
+    In units of prior standard deviations, and about the described values.
+    """
+
+    def __init__(
+        self,
+        robot: FloatingRobot,
+        parameters: Sequence[Parameter],
+        states: Sequence[FloatingState],
+    ) -> None:
+        self._robot, self._states = robot, states
+        self._rows = FloatingRows(robot, parameters, np.ones(len(parameters), dtype=bool))
+        self._nominal = np.array([p.nominal for p in parameters])
+        self._sd = np.array([p.prior_sd for p in parameters])
+        self._count = len(parameters)
+        # Whatever is said of the feet: rows of feet that all may stand hold.
+        self._left = [self._rows.projection(_all_standing(state)) for state in states]
+        self._friction = [self._rows.friction(state) for state in states]
+        A, y, rate = [], [], []
+        for state, left, friction in zip(states, self._left, self._friction):
+            A.append(_flat(left(self._rows.full(state, friction))))
+            y.append(_flat(left(efforts(state.tau))))
+            rate.append(_flat(left(efforts(EffortSource.rate(state)))))
+        self._A, self._y, self._rate = map(np.concatenate, (A, y, rate))
+        self._target = self._y[:, 0] - self._A @ self._nominal
+        self._scale = float(np.std(self._target)) * 0.1 + 1e-9
+        self._grams = self._by_piece(np.column_stack([self._A * self._sd, self._target]))
+        x = self._solve(sum(self._grams))
+        self.values = self._nominal + self._sd * x
+        lacking = self._target - self._A @ (self._sd * x)
+        self.relative = float(np.linalg.norm(lacking) / np.linalg.norm(self._y))
+
+    def offsets(self) -> Offsets:
+        """Return how late base and efforts are."""
+        for _ in range(ROUNDS):
+            late = np.column_stack([self._base_slope(), -self._rate[:, 0]])
+            whole = np.column_stack([self._A * self._sd, late, self._target])
+            grams = self._by_piece(whole)
+            x, without = left_out(grams, self._solve)
+            self.values = self._nominal + self._sd * x[: self._count]
+        (base, late_efforts), errors = x[self._count :], standard_errors(without)[self._count :]
+        return Offsets(float(base), float(late_efforts), *map(float, errors))
+
+    def forces(self) -> list[np.ndarray]:
+        """Return of every state what joints lack (B, n) [N m]: what forces of feet explain."""
+        out = []
+        for state, friction in zip(self._states, self._friction):
+            rows = self._rows.full(state, friction)[6:]
+            out.append(np.einsum('rpb,p->br', rows, self.values) - state.tau)
+        return out
+
+    def _base_slope(self):
+        """Return what a base stamped one second later changes of the rows' prediction (N,)."""
+        out = []
+        for state, left, friction in zip(self._states, self._left, self._friction):
+            moved = replace(state, base=state.base + STEP * state.base_rate)
+            change = self._rows.full(moved, friction) - self._rows.full(state, friction)
+            slope = np.einsum('rpb,p->rb', change, self.values)[:, None] / STEP
+            out.append(_flat(left(slope))[:, 0])
+        return np.concatenate(out)
+
+    def _by_piece(self, columns):
+        """Return the sums of squares (PIECES, k, k) of ``columns`` (N, k) by pieces of time."""
+        scaled = columns / self._scale
+        return np.array([part.T @ part for part in np.array_split(scaled, PIECES)])
+
+    def _solve(self, sums):
+        """Return the solution of normal equations ``sums`` under the prior of parameters."""
+        count = len(sums) - 1
+        prior = np.zeros(count)
+        prior[: self._count] = 1.0
+        return np.linalg.solve(sums[:-1, :-1] + np.diag(prior + 1e-12), sums[:-1, -1])
+
+
+def _all_standing(state):
+    """Return a FloatingState in which every foot may touch the ground."""
+    return replace(state, standing=np.ones_like(state.standing, dtype=bool))
+
+
+def _flat(rows):
+    """Return rows (r, k, B) sample by sample: (B r, k)."""
+    return rows.transpose(2, 0, 1).reshape(-1, rows.shape[1])

@@ -1,0 +1,102 @@
+"""Observation of a robot on a base that moves: joints, the base and its feet on one clock."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from .base_motion import BaseMotion
+from .contacts import Contacts
+from ...measurement import signals
+from ...measurement.joints.kinematic_state import JointSpaceObservation, JointSpaceState
+from ...measurement.joints.observation import with_time_offset
+from ...measurement.summary import Summary
+
+MEMORY = 1.5  # periods of the cutoff, within which a touch is in the filtered signals
+
+
+def _nothing() -> np.ndarray:
+    return np.zeros((0, 9))
+
+
+@dataclass(frozen=True)
+class FloatingState(JointSpaceState):
+    """
+    A JointSpaceState of the joints, with what the base does.
+
+    base, base_rate (N, 9), up (N, 3) : see ``BaseMotion.at``
+    standing : (N, feet) which may touch the ground
+    """
+
+    base: np.ndarray = field(default_factory=_nothing)
+    base_rate: np.ndarray = field(default_factory=_nothing)
+    up: np.ndarray = field(default_factory=_nothing)
+    standing: np.ndarray = field(default_factory=_nothing)
+
+    @classmethod
+    def of(cls, joints: JointSpaceState, **of_base: np.ndarray) -> 'FloatingState':
+        """Return the state of ``joints`` on a base; of_base : the fields of this class."""
+        of_joints: dict[str, Any] = {}
+        for f in fields(JointSpaceState):
+            of_joints[f.name] = getattr(joints, f.name)
+        return cls(**{**of_joints, **of_base})
+
+    def rows(self, chosen: slice) -> 'FloatingState':
+        """Return the state of the samples ``chosen`` by a slice."""
+        return FloatingState.of(
+            super().rows(chosen),
+            base=self.base[chosen],
+            base_rate=self.base_rate[chosen],
+            up=self.up[chosen],
+            standing=self.standing[chosen],
+        )
+
+
+@dataclass(frozen=True)
+class FloatingObservation:
+    """
+    The motion of one recording, as the spine wants it.
+
+    joints : its JointSpaceObservation; feet : how many the robot has
+    """
+
+    joints: JointSpaceObservation
+    base: BaseMotion
+    contacts: Contacts
+    feet: int
+    summary: Summary
+
+    @classmethod
+    def over(
+        cls, joints: JointSpaceObservation, base: BaseMotion, contacts: Contacts, feet: int
+    ) -> 'FloatingObservation':
+        """Return the observation where ``joints`` and ``base`` are both measured."""
+        clock = signals.covered(joints.clock, base.stamps)
+        topic = joints.summary.topic
+        least = signals.least_samples(len(joints.kernel) // 2 + 2 * signals.STENCIL)
+        clock = clock.without_short(least, f'{topic} with {base.topic}')
+        joints = replace(joints, clock=clock)
+        return cls(joints, base, contacts, feet, joints.summary)
+
+    def with_clocks(self, base_late: float, efforts_late: float) -> 'FloatingObservation':
+        """Return it with clocks set right by ``base_late`` and ``efforts_late`` [s]."""
+        joints = with_time_offset(self.joints, efforts_late)
+        return self.over(joints, self.base.with_late(base_late), self.contacts, self.feet)
+
+    def with_details(self, **details: object) -> 'FloatingObservation':
+        """Return it with more ``details`` in its summary."""
+        return replace(self, summary=self.summary.with_details(**details))
+
+    def samples(self, training: bool = False) -> int:
+        """Return about how many samples ``states`` will yield."""
+        return self.joints.samples(training)
+
+    def states(self, training: bool = False) -> Iterator[FloatingState]:
+        """Yield FloatingStates in order of time; see JointSpaceObservation."""
+        kernel, period = self.joints.kernel, self.joints.clock.period
+        memory = MEMORY / self.summary.cutoff
+        for state in self.joints.states(training):
+            base, base_rate, up = self.base.at(state.t, kernel, period)
+            standing = self.contacts.standing(state.t, self.feet, memory)
+            yield FloatingState.of(state, base=base, base_rate=base_rate, up=up, standing=standing)

@@ -1,0 +1,236 @@
+"""
+A quadruped rig: MuJoCo lets it sway on its feet, which slide as they like; an IMU is in its trunk.
+
+A stiff position controller holds the joints where the trunk's sway asks for, to first order; feet
+are lifted in turn.  Encoders, torque sensors, the IMU (a clock of its own) and the forces of the
+feet have the noise of real ones.  What the robot weighs differs from its description.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+import xml.etree.ElementTree as ET
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from .sensors import channels_of, IMU, JOINT_STATE, REPORT_STEP, Samples, SYMBOLS
+from ...measurement.recording import Channel
+from ...simulation import true_robot
+from ...simulation.rigid_bodies import _mujoco, bare, ten_parameters
+
+INTEGRATION_STEP = 5e-4  # [s] of the simulation
+EVERY = 4  # steps from sample to sample: 500 Hz
+STIFF = (0.005, 1.0)  # solref of the ground
+ENCODER_NOISE, TORQUE_NOISE, FORCE_NOISE = 1e-4, 0.1, 1.0  # [rad], [N m], [N]
+GYRO_NOISE, ACCELEROMETER_NOISE = 3e-3, 0.05  # [rad/s], [m/s^2]
+IMU_DELAY = 4e-3  # [s] that its stamps are late
+GAINS = 150.0, 4.0  # [N m/rad], [N m s/rad] of all joints
+DAMPING, DRY, ARMATURE = 0.2, 0.3, 0.01  # of all joints [N m s/rad, N m, kg m^2]
+HARMONICS = 3  # of the sway along each of six directions
+SWAY = np.array([0.03, 0.03, 0.025, 0.15, 0.12, 0.2])  # [m], [rad] amplitudes of x y z, turns
+RATES = 0.3, 2.2  # [Hz] lowest and highest of the sway
+RAMP = 2.0  # [s] until the sway is full
+STEP_PERIOD, STEP_HEIGHT = 2.0, 0.04  # [s] from foot to foot, [m] that one is lifted
+STATES, BASE_IMU, FEET_FORCES = '/joint_states', '/imu', '/feet'
+LEGS = ('fl', 'fr', 'rl', 'rr')
+FEET = tuple(f'{leg}_foot' for leg in LEGS)
+STAND = (0.0, 0.8, -1.6) * 4  # [rad]
+
+
+class StandingRobot:
+    """
+    A robot on its feet near what a URDF text ``description`` says.
+
+    feet : {link: radius [m] of its ball}; stand : (n,) joint positions it sways about
+    seed : of everything random; true_urdf : of what it really is
+    lifts : whether feet are lifted in turn
+    """
+
+    step = REPORT_STEP
+    topics = {STATES: JOINT_STATE, BASE_IMU: IMU, FEET_FORCES: JOINT_STATE}
+
+    def __init__(
+        self,
+        true_urdf: str,
+        feet: dict[str, float],
+        stand: Sequence[float],
+        imu_link: str,
+        seed: int = 0,
+        lifts: bool = True,
+    ) -> None:
+        self._mujoco = _mujoco()
+        self._rng = np.random.default_rng(seed)
+        self._feet, self._imu_link, self._lifts = tuple(feet), imu_link, lifts
+        self.model = self._compile(true_urdf, feet)
+        self.data = self._mujoco.MjData(self.model)
+        self.joints = tuple(self.model.joint(k).name for k in range(1, self.model.njnt))
+        self._stand = np.asarray(stand, dtype=float)
+        self._place(max(feet.values()))
+        self._by_trunk, self._by_foot = self._leg_motions()
+        shape = (HARMONICS, 6)
+        self._amplitude = self._rng.uniform(0.4, 1.0, shape) * SWAY / HARMONICS**0.5
+        self._frequency = self._rng.uniform(*RATES, shape)
+        self._phase = self._rng.uniform(0.0, 2 * np.pi, shape)
+        count = np.ones(len(self.joints))
+        self._friction = true_robot.JointFriction(DAMPING * count, DRY * count)
+        self._count = 0
+
+    def _compile(self, urdf: str, feet: dict[str, float]) -> Any:
+        """Return the model of a URDF text on a plane, with balls as feet."""
+        mujoco, robot = self._mujoco, bare(urdf)
+        settings = ET.SubElement(robot, 'mujoco')
+        ET.SubElement(settings, 'compiler', fusestatic='false', discardvisual='false')
+        spec = mujoco.MjSpec.from_string(ET.tostring(robot, encoding='unicode'))
+        root = spec.worldbody.first_body()
+        root.add_freejoint()
+        plane, ball = mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_SPHERE
+        spec.worldbody.add_geom(name='ground', type=plane, size=[5.0, 5.0, 0.1])
+        for foot, radius in feet.items():
+            spec.body(foot).add_geom(
+                name=foot, type=ball, size=[radius, 0, 0], mass=0.0, friction=[1.2, 0.005, 1e-4]
+            )
+        spec.body(self._imu_link).add_site(name='imu')
+        for kind in ('GYRO', 'ACCELEROMETER'):
+            spec.add_sensor(
+                name=kind.lower(),
+                type=getattr(mujoco.mjtSensor, f'mjSENS_{kind}'),
+                objtype=mujoco.mjtObj.mjOBJ_SITE,
+                objname='imu',
+            )
+        model = spec.compile()
+        model.opt.gravity[:] = 0.0, 0.0, -9.81
+        model.opt.timestep = INTEGRATION_STEP
+        model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+        model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_LIMIT)
+        model.geom_solref[:] = STIFF
+        model.dof_armature[6:] = ARMATURE
+        return model
+
+    def _place(self, radius: float) -> None:
+        """Put the robot with its feet on the ground."""
+        self.data.qpos[3:7] = 1.0, 0.0, 0.0, 0.0
+        self.data.qpos[7:] = self._stand
+        self._mujoco.mj_forward(self.model, self.data)
+        lowest = min(self.data.body(foot).xpos[2] for foot in self._feet)
+        self.data.qpos[2] += radius - lowest
+        self._mujoco.mj_forward(self.model, self.data)
+
+    def _leg_motions(self) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Return joint changes by those of the trunk (n, 6), and by each foot's place (n, 3)."""
+        count = self.model.nv - 6
+        by_trunk, by_foot = np.zeros((count, 6)), []
+        for foot in self._feet:
+            J = np.zeros((3, self.model.nv))
+            self._mujoco.mj_jacBody(self.model, self.data, J, None, self.data.body(foot).id)
+            by_place = np.linalg.pinv(J[:, 6:], rcond=1e-3)
+            by_trunk -= by_place @ J[:, :6]
+            by_foot.append(by_place)
+        return by_trunk, by_foot
+
+    @property
+    def time(self) -> float:
+        """Return the time since the start [s]."""
+        return self._count * INTEGRATION_STEP
+
+    @property
+    def truth(self) -> dict[str, float]:
+        """Return the ten parameters of every body, the trunk's first, and friction of joints."""
+        out = {}
+        moved = [k for k in range(1, self.model.nbody) if self.model.body(k).jntnum[0]]
+        for number, k in enumerate(moved):
+            parts = range(k, self.model.nbody)
+            ten = np.sum([self._ten(part, k) for part in parts], axis=0)
+            out.update({f'{s}{number}': float(x) for s, x in zip(SYMBOLS, ten)})
+        for joint in range(1, len(self.joints) + 1):
+            out |= {f'fv{joint}': DAMPING, f'fc{joint}': DRY, f'Ia{joint}': ARMATURE}
+        return out
+
+    def _ten(self, part: int, body: int) -> np.ndarray:
+        """Return the ten parameters of a ``part`` in the frame of the ``body`` it is fixed to."""
+        place, R = np.zeros(3), np.eye(3)
+        of_part = self.model.body(part)
+        at = part
+        while at != body:
+            if self.model.body(at).jntnum[0] or not at:
+                return np.zeros(10)  # another body's
+            turn = Rotation.from_quat(np.roll(self.model.body(at).quat, -1)).as_matrix()
+            place, R = self.model.body(at).pos + turn @ place, turn @ R
+            at = int(self.model.body(at).parentid[0])
+        axes = R @ Rotation.from_quat(np.roll(of_part.iquat, -1)).as_matrix()
+        central = axes @ np.diag(of_part.inertia) @ axes.T
+        return ten_parameters(of_part.mass[0], place + R @ of_part.ipos, central)
+
+    def advance(self, duration: float = REPORT_STEP) -> dict[str, Channel]:
+        """Move on by ``duration`` [s]; return {topic: Channel} of what was measured."""
+        data, said = self.data, Samples()
+        for _ in range(round(duration / INTEGRATION_STEP)):
+            torque = GAINS[0] * (self._wanted() - data.qpos[7:]) - GAINS[1] * data.qvel[6:]
+            q, v = data.qpos[7:].copy(), data.qvel[6:].copy()
+            data.qfrc_applied[6:] = torque - self._friction.torque(v)
+            self._mujoco.mj_step(self.model, data)  # whose sensors read the instant before
+            if self._count % EVERY == 0:
+                self._sense(said, q, v, torque)
+            self._count += 1
+        return self._channels(said)
+
+    def _channels(self, said: Samples) -> dict[str, Channel]:
+        """Return {topic: Channel} of what was ``said``, each with its own names."""
+        out: dict[str, Channel] = {}
+        for topic, names in ((STATES, self.joints), (BASE_IMU, ()), (FEET_FORCES, self._feet)):
+            of_topic = {topic: said[topic]}
+            out |= channels_of(of_topic, self.topics, names, self._imu_link)
+        return out
+
+    def _wanted(self) -> np.ndarray:
+        """Return the joint positions (n,) that the controller holds now."""
+        t = self.time
+        ramp = min(1.0, t / RAMP)
+        waves = np.sin(2 * np.pi * self._frequency * t + self._phase) * self._amplitude
+        q = self._stand + ramp * self._by_trunk @ waves.sum(0)
+        if self._lifts:
+            turn, phase = divmod(t / STEP_PERIOD, 1.0)
+            foot = self._by_foot[int(turn) % len(self._by_foot)]
+            lift = np.sin(np.pi * np.clip(2.0 * phase - 0.5, 0.0, 1.0)) ** 2
+            q = q + ramp * STEP_HEIGHT * lift * foot[:, 2]
+        return q
+
+    def _sense(self, said: Samples, q: np.ndarray, v: np.ndarray, torque: np.ndarray) -> None:
+        """Add what the sensors read of joints at q, v under ``torque``, each (n,)."""
+        noise, now = self._rng.standard_normal, self.time
+        count = len(q)
+        joint_states = {
+            'position': q + ENCODER_NOISE * noise(count),
+            'effort': torque + TORQUE_NOISE * noise(count),
+        }
+        gyro, accelerometer = np.split(self.data.sensordata, 2)
+        imu = {
+            'angular_velocity': gyro + GYRO_NOISE * noise(3),
+            'linear_acceleration': accelerometer + ACCELEROMETER_NOISE * noise(3),
+        }
+        forces = {'effort': self._forces() + FORCE_NOISE * noise(len(self._feet))}
+        said.setdefault(STATES, []).append((now, joint_states))
+        said.setdefault(BASE_IMU, []).append((now + IMU_DELAY, imu))
+        said.setdefault(FEET_FORCES, []).append((now, forces))
+
+    def _forces(self) -> np.ndarray:
+        """Return the forces (feet,) [N] of the ground on the feet, along its normal."""
+        out, wrench = dict.fromkeys(self._feet, 0.0), np.zeros(6)
+        for k in range(self.data.ncon):
+            self._mujoco.mj_contactForce(self.model, self.data, k, wrench)
+            for geom in self.data.contact[k].geom:
+                name = self.model.geom(int(geom)).name
+                if name in out:
+                    out[name] += wrench[0]
+        return np.array(list(out.values()))
+
+
+class Quadruped(StandingRobot):
+    """The quadruped of the demonstration, whose masses are up to 20 % off its ``description``."""
+
+    urdf = 'quadruped'
+
+    def __init__(self, description: str, seed: int = 0) -> None:
+        rng = np.random.default_rng(seed)
+        truth = true_robot.perturbed_urdf(true_robot.parse(description), rng, 0.2, 0.1, 0.05)
+        feet = dict.fromkeys(FEET, 0.02)
+        super().__init__(truth, feet, STAND, 'imu_link', seed)

@@ -1,0 +1,230 @@
+"""floating_base: a MuJoCo quadruped on its feet, rows against pinocchio, and what goes wrong."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from scipy.spatial.transform import Rotation
+
+from ros_inertial_id.checks.check import check
+from ros_inertial_id.errors import InertialIdError
+from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.settings import load_options
+from ros_inertial_id.measurement import signals
+from ros_inertial_id.measurement.recording import Channel, Recording
+from ros_inertial_id.methods import METHODS
+from ros_inertial_id.procedures.payload import identify_payload
+from ros_inertial_id.rigs.floating_base.base_motion import base_motion
+from ros_inertial_id.rigs.simulation.quadruped import (
+    BASE_IMU,
+    FEET,
+    FEET_FORCES,
+    Quadruped,
+    STAND,
+    STATES,
+)
+
+ROOT = Path(__file__).parents[3]
+URDF = (ROOT / 'urdf' / 'quadruped.urdf').read_text()
+LOAD = 3.0  # kg on the trunk
+CHANGES = {'feet': [f'{foot} 0.02' for foot in FEET], 'contact_topic': FEET_FORCES}
+FLOATING = METHODS['floating_base']
+
+
+@pytest.fixture(scope='module')
+def bare():
+    """Return (Recording of the quadruped, its true parameters)."""
+    rig = Quadruped(URDF, seed=3)
+    return Recording(rig.advance(12.0), URDF), rig.truth
+
+
+@pytest.fixture(scope='module')
+def model(bare):
+    return identify([bare[0]], options(), method='floating_base').model
+
+
+def options(**changes):
+    return load_options('', 'floating_base', {**CHANGES, **changes})[1]
+
+
+def robot(**changes):
+    return FLOATING.build(URDF, options(**changes), np.array([0.0, 0.0, -9.81]))
+
+
+def centre(values, at):
+    """Return mass [kg] and centre (3,) [m] of the quadruped at joints (12,), by pinocchio."""
+    model = pin.buildModelFromXML(URDF, pin.JointModelFreeFlyer())
+    for k in range(model.njoints - 1):
+        names = ('m', 'mcx', 'mcy', 'mcz')
+        mass, *moment = (values[f'{name}{k}'] for name in names)
+        model.inertias[k + 1] = pin.Inertia(mass, np.array(moment) / mass, np.eye(3))
+    model.inertias[0] = pin.Inertia.Zero()
+    data = model.createData()
+    q = np.concatenate([np.zeros(6), [1.0], at])
+    return pin.computeTotalMass(model), pin.centerOfMass(model, data, q)
+
+
+def test_whole_mass_and_its_centre_are_found_by_a_robot_on_its_feet(bare, model):
+    truth = bare[1]
+    found = dict(zip((p.name for p in model.parameters), model.values))
+    (mass, place), (true_mass, true_place) = (centre(x, STAND) for x in (found, truth))
+    assert mass == pytest.approx(true_mass, rel=0.01)
+    np.testing.assert_allclose(place, true_place, atol=5e-3)
+    assert model.statistics['cross_validation']['relative_percent'] < 3.0
+    z = []
+    for entry in model.base:
+        if entry['determined']:
+            true = sum(share * truth[name] for name, share in entry['grouping'].items())
+            z.append((entry['value'] - true) / entry['standard_error'])
+    assert len(z) > 80 and 0.5 < np.sqrt(np.mean(np.square(z))) < 1.5  # one recording of 12 s
+    summary = model.preprocessing[0]
+    assert summary['base_time_offset'] == pytest.approx(4e-3, abs=1e-3)
+
+
+def test_load_on_the_trunk_is_weighed(model):
+    rig = Quadruped(URDF, seed=3)
+    trunk, place = rig.model.body('trunk'), np.array([0.05, 0.0, 0.06])
+    mass = trunk.mass[0] + LOAD
+    trunk.inertia[:] += trunk.mass[0] * LOAD / mass * np.sum((place - trunk.ipos) ** 2)
+    trunk.ipos[:] = (trunk.mass[0] * trunk.ipos + LOAD * place) / mass
+    trunk.mass[0] = mass
+    load = identify_payload(model, [Recording(rig.advance(6.0), URDF)], link='trunk')
+    assert load.mass == pytest.approx(LOAD, abs=0.1)
+    np.testing.assert_allclose(load.center_of_mass, place, atol=3e-3)
+
+
+def touching(model, data, foot, up, touch):
+    """Return the Jacobian (3 or 6, 18) of a sole, or the lowest point of a ball, by pinocchio."""
+    frame = model.getFrameId(foot)
+    J = pin.getFrameJacobian(model, data, frame, pin.LOCAL_WORLD_ALIGNED)
+    if touch == 'sole':
+        return J
+    return J[:3] - pin.skew(-0.02 * up) @ J[3:]
+
+
+@pytest.mark.parametrize('touch', ['0.02', 'sole'])
+def test_rows_hold_of_a_free_flyer_whatever_its_feet_push(touch):
+    quadruped = robot(feet=[f'{foot} {touch}' for foot in FEET])
+    rng = np.random.default_rng(1)
+    model = pin.buildModelFromXML(URDF, pin.JointModelFreeFlyer())
+    model.gravity.linear[:] = 0.0  # it is in what an accelerometer reads
+    data = model.createData()
+    state = FLOATING.random_state(quadruped, 5, rng)
+    forces, stands = rng.normal(size=(4, 6)), np.array([1.0, 1.0, 0.0, 0.0])
+    base, tau = state.base.copy(), np.zeros((5, 12))
+    for k, up in enumerate(state.up):
+        q = np.concatenate([np.zeros(6), [1.0], state.q[k]])
+        v = np.concatenate([np.zeros(3), base[k, 6:], state.v[k]])
+        pin.computeJointJacobians(model, data, q)
+        pin.updateFramePlacements(model, data)
+        of_feet = np.zeros(18)
+        for foot, force, on in zip(FEET, forces, stands):
+            J = touching(model, data, foot, up, touch)
+            of_feet += on * J.T @ force[: len(J)]
+        still = np.concatenate([np.zeros(6), state.a[k]])
+        bias = pin.rnea(model, data, q, v, still).copy()
+        M = pin.crba(model, data, q)[:6, :6]
+        base[k, :6] = np.linalg.solve(M, of_feet[:6] - bias[:6])  # nothing drives the base
+        a = np.concatenate([base[k, :6], state.a[k]])
+        tau[k] = (pin.rnea(model, data, q, v, a) - of_feet)[6:]
+    standing = np.tile(stands > 0.0, (5, 1))
+    on_feet = replace(state, base=base, tau=tau, tau_raw=tau, standing=standing)
+    parameters = FLOATING.parameters(quadruped, options())
+    bodies = np.concatenate([i.toDynamicParameters() for i in model.inertias[1:]])
+    values = np.concatenate([bodies, np.zeros(len(parameters) - len(bodies))])
+    (block,) = FLOATING.regress(on_feet, quadruped, parameters)
+    assert len(block.groups) == 18
+    for group in block.groups:
+        np.testing.assert_allclose(group.W @ values[group.columns], group.y, atol=1e-9)
+
+
+def altered(recording, topic, **fields):
+    channel = recording.channels[topic]
+    channel = replace(channel, fields={**channel.fields, **fields})
+    return replace(recording, channels={**recording.channels, topic: channel})
+
+
+def said_of(recording, **changes):
+    """Return the words of all findings of a ``recording``, but of stamps and values."""
+    checkup = check([recording], options(**changes), method='floating_base')
+    return ' '.join(f'{f.name}: {f.says}' for f in checkup.checks)
+
+
+@pytest.mark.parametrize(
+    'fault, words',
+    [
+        ('none', ''),
+        ('accelerometer negated', 'accelerometer has the other sign'),
+        ('accelerometer in g', 'it is in g'),
+        ('gyro negated', 'gyro has the other sign'),
+        ('foot said to be in the air', 'fl_foot carries the robot'),
+        ('efforts negated', 'pulls at the ground'),
+    ],
+)
+def test_what_was_said_wrongly_is_found(bare, fault, words):
+    parts = {topic: c.rows(slice(1000, 4000)) for topic, c in bare[0].channels.items()}
+    recording = replace(bare[0], channels=parts)
+    imu = recording.channels[BASE_IMU].fields
+    gyro, force = imu['angular_velocity'], imu['linear_acceleration']
+    feet = recording.channels[FEET_FORCES].fields['effort'].copy()
+    feet[:, 0] = 0.0
+    efforts = recording.channels[STATES].fields['effort']
+    faults = {
+        'none': (BASE_IMU, {}),
+        'accelerometer negated': (BASE_IMU, {'linear_acceleration': -force}),
+        'accelerometer in g': (BASE_IMU, {'linear_acceleration': force / 9.81}),
+        'gyro negated': (BASE_IMU, {'angular_velocity': -gyro}),
+        'foot said to be in the air': (FEET_FORCES, {'effort': feet}),
+        'efforts negated': (STATES, {'effort': -efforts}),
+    }
+    topic, fields = faults[fault]
+    said = said_of(altered(recording, topic, **fields))
+    assert words in said and bool(words) == bool(said)
+
+
+def test_fixed_base_that_moves_says_which_method_is_for_it(bare):
+    _, of_arm = load_options('', 'serial_arm')
+    checkup = check([bare[0]], of_arm)
+    assert checkup.verdict.word == 'do not use'
+    assert 'use --method floating_base' in ' '.join(f.do for f in checkup.checks)
+
+
+def test_odometry_says_what_an_imu_reads():
+    t = np.arange(0.0, 6.0, 0.002)
+    angle = 0.3 * np.sin(2.0 * t)
+    turn = Rotation.from_rotvec(np.outer(angle, [0.0, 1.0, 0.0]))
+    rate = np.outer(0.6 * np.cos(2.0 * t), [0.0, 1.0, 0.0])
+    velocity = np.outer(0.5 * np.sin(3.0 * t), [1.0, 0.0, 0.0])
+    gain = np.outer(1.5 * np.cos(3.0 * t), [1.0, 0.0, 0.0])
+    fields = {
+        'orientation_xyzw': turn.as_quat(),
+        'linear_velocity': turn.inv().apply(velocity),
+        'angular_velocity': rate,
+    }
+    stamps = np.round(t * 1e9).astype(np.int64)
+    odometry = Channel('/odom', 'nav_msgs/msg/Odometry', stamps, stamps, fields)
+    quadruped, settings = robot(), options(odometry_topic='/odom')
+    base = base_motion(Recording({'/odom': odometry}, URDF), quadruped, settings)
+    inner = slice(500, -500)
+    motion, _, up = base.at(t[inner], signals.zero_phase_kernel(0.002, 40.0), 0.002)
+    vertical = turn.inv().apply([0.0, 0.0, 1.0])
+    expected = turn.inv().apply(gain) + 9.81 * vertical
+    np.testing.assert_allclose(motion[:, :3], expected[inner], atol=0.01)
+    np.testing.assert_allclose(motion[:, 6:], rate[inner], atol=1e-3)
+    np.testing.assert_allclose(up, vertical[inner], atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    'changes, words',
+    [
+        ({'feet': []}, 'option feet.*base: carried'),
+        ({'feet': ['fl_foot']}, 'LINK RADIUS'),
+        ({'base': 'carried'}, 'feet of a robot whose base is carried'),
+        ({'feet': ['trunk 0.1']}, 'which no joint moves'),
+    ],
+)
+def test_feet_are_named_as_they_are(changes, words):
+    with pytest.raises(InertialIdError, match=words):
+        robot(**changes)
