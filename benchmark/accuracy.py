@@ -25,7 +25,7 @@ from ros_inertial_id.identification.identify import validation
 PAGE = Path(__file__).resolve().parents[1] / 'doc' / 'accuracy.md'
 HEAD = (
     '| recording | training -> validation | filtered [%] | at 10 Hz [%] | raw [%] | plain [%] '
-    '| worst joint [%] | ratio | in band [%] |',
+    '| worst joint [%] |ratio|in band [%]|',
     '|---|---|---|---|---|---|---|---|---|',
 )
 PLAIN = {
@@ -64,7 +64,7 @@ def row(robot, words, training, checked, urdf):
     line = (
         f'| {robot} | {words} | {filtered["relative_percent"]:.2f} | '
         f'{"-" if at_10 is None else f"{at_10:.2f}"} | {raw["relative_percent"]:.2f} | '
-        f'{plain:.2f} | {worst} {share:.1f} | {ratio} | {100.0 * held.mean():.1f} |'
+        f'{plain:.2f} | {worst} {share:.1f} |{ratio}|{100.0 * held.mean():.1f}|'
     )
     print(line, flush=True)
     return line
