@@ -14,7 +14,7 @@ from .rooms import LinkRoom
 
 GRAMS_DENSITY = 50000.0  # [kg/m^3] median of all bodies, above which masses are in grams
 STEEL_DENSITY = 4000.0  # [kg/m^3] of all hulls: robots have less than 2000
-FEW = 3  # links with the same numbers are placeholders
+ALIKE_LINKS = 3  # links with the same numbers are placeholders
 ALMOST_ALL = 0.8  # of all links with mass: the whole is a placeholder
 ALIKE_SIZES = 0.1  # of the size of a hull: links are alike
 HEAVY_SHARE = 0.02  # of the mass of the robot: placeholders of lighter links matter to nobody
@@ -45,7 +45,7 @@ def units(robot: Described) -> Iterator[AuditFinding]:
         if hull is not None and mass > 0.0:
             masses.append(mass)
             volumes.append(hull.volume)
-    if len(masses) < FEW:
+    if len(masses) < ALIKE_LINKS:
         return
     median = np.median(np.divide(masses, volumes))
     if median > GRAMS_DENSITY:
@@ -84,7 +84,7 @@ def placeholders(robot: Described) -> Iterator[AuditFinding]:
     equal = set()
     for numbers, names in groups.items():
         # Several of one module, from its CAD, have numbers of many digits.
-        if len(names) < FEW or _alike(robot, names) or not all(map(_is_short, numbers)):
+        if len(names) < ALIKE_LINKS or _alike(robot, names) or not all(map(_is_short, numbers)):
             continue
         equal.update(names)
         yield _equal_numbers(robot, names, len(names) >= ALMOST_ALL * len(weighed))

@@ -9,14 +9,14 @@ from .finding import AuditFinding, DOUBTFUL, found, NOTE
 
 LARGEST_RANGE = 13.0  # [rad]: two turns; beyond, whole numbers are degrees
 ENDLESS = 1e6  # [rad, m]: limits beyond are none
-NAMED_JOINTS = 12  # joints that are named in words
+JOINTS_IN_WORDS = 12  # joints that are named in words
 
 
 def named(names: list[str]) -> str:
     """Return ``names`` in words, not too many."""
-    if len(names) <= NAMED_JOINTS:
+    if len(names) <= JOINTS_IN_WORDS:
         return ', '.join(names)
-    return f'{", ".join(names[:NAMED_JOINTS])} and {len(names) - NAMED_JOINTS} more'
+    return f'{", ".join(names[:JOINTS_IN_WORDS])} and {len(names) - JOINTS_IN_WORDS} more'
 
 
 def driven(robot: Described) -> list[DescribedJoint]:

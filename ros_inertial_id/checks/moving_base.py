@@ -9,7 +9,7 @@ from .finding_kinds import found
 from ..measurement.recording import Channel, Recording
 
 IMU = 'sensor_msgs/msg/Imu'
-AVERAGED = 0.1  # [s]: shaking of drives that is faster moves no base
+RATES_AVERAGED = 0.1  # [s]: shaking of drives that is faster moves no base
 TURNING = 0.03  # [rad/s] rms: the drift of a poor gyro is a third of it
 SHOVED = 0.2  # [m/s^2] rms of what an accelerometer changes
 
@@ -35,7 +35,7 @@ def moving_base(recording: Recording, robot: Any) -> list[Finding]:
 
 
 def _rms(channel: Channel, name: str) -> float:
-    """Return the RMS of what a field changes, averaged over AVERAGED; 0 where it says nothing."""
+    """Return the RMS of what a field changes, averaged over RATES_AVERAGED; 0 of none."""
     values = channel.fields.get(name)
     if values is None:
         return 0.0
@@ -43,7 +43,7 @@ def _rms(channel: Channel, name: str) -> float:
     if len(values) < 2:
         return 0.0
     period = (channel.stamp_ns[-1] - channel.stamp_ns[0]) * 1e-9 / (len(channel) - 1)
-    together = max(1, int(AVERAGED / max(period, 1e-6)))
+    together = max(1, int(RATES_AVERAGED / max(period, 1e-6)))
     pieces = max(1, len(values) // together)
     means = np.array([piece.mean(0) for piece in np.array_split(values, pieces)])
     return float(np.sqrt(((means - means.mean(0)) ** 2).sum(1).mean()))

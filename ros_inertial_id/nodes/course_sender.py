@@ -21,7 +21,9 @@ LONGEST_ATTEMPT = 0.5  # [s]
 # [s] between pieces; each covers five of them, so that some may be late or lost
 PIECE_PERIOD = 0.04
 EARLY = 0.01  # [s] by which a piece may be: whoever asks does not ask all the time
-AGAIN = 0.2  # [s] of wall time after which it is sent again: simulated time may be waiting for it
+SENT_AGAIN = (
+    0.2  # [s] of wall time after which it is sent again: simulated time may be waiting for it
+)
 OLDEST_CLOCK = 0.06  # [s] of wall time since the clock was read, for which a piece is not sent
 # [s] from a piece that was accepted until the arm brakes, where none has followed
 UNANSWERED = HORIZON - MARGIN - POINT_STEP
@@ -89,7 +91,9 @@ class CourseSender:
     @property
     def due(self) -> bool:
         """Return whether it is time for the next piece, or the last one may be lost."""
-        return self.behind >= PIECE_PERIOD - EARLY or time.monotonic() - self._sent_at >= AGAIN
+        return (
+            self.behind >= PIECE_PERIOD - EARLY or time.monotonic() - self._sent_at >= SENT_AGAIN
+        )
 
     @property
     def delay(self) -> float:

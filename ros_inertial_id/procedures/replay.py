@@ -40,11 +40,11 @@ RESTART = 2.0  # [s]
 SECONDS = (0.1, 0.5, RESTART)  # after a restart, when the drift is stated
 STEP = 0.001  # [s] of the simulation
 STEPS = round(RESTART / STEP)
-EVERY = 10  # steps between positions that are compared
+STEPS_BETWEEN = 10  # steps between positions that are compared
 MOST_WINDOWS = 60  # two minutes of a recording: more say the same
 TRACKING = 2.0 * np.pi * 5.0  # [rad/s] of servos that follow the measured motion, well damped
 DRAWN_WINDOWS, DRAWN_EVERY = 5, 2  # of the curves in a model file, and of their samples
-LOST = 1e3  # [rad, m]: a simulation that ran away
+RAN_AWAY = 1e3  # [rad, m]: a simulation that ran away
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Track:
 
     def drift(self, seconds: float) -> np.ndarray:
         """Return the RMS (n,) over windows of the error ``seconds`` after a restart [rad, m]."""
-        k = round(seconds / (STEP * EVERY)) - 1
+        k = round(seconds / (STEP * STEPS_BETWEEN)) - 1
         return np.asarray(np.sqrt((self.error[:, k] ** 2).mean(axis=0)))
 
 
@@ -227,7 +227,9 @@ class Window:
     @property
     def t(self) -> np.ndarray:
         """Return the times (K,) of the positions that are compared [s]."""
-        return self.start + STEP * EVERY * np.arange(1, round(RESTART / (STEP * EVERY)) + 1)
+        return self.start + STEP * STEPS_BETWEEN * np.arange(
+            1, round(RESTART / (STEP * STEPS_BETWEEN)) + 1
+        )
 
     @property
     def measured(self) -> np.ndarray:
@@ -279,8 +281,8 @@ def _errors(simulator: Simulator, windows: Sequence[Window], drives: Drives) -> 
     for window in windows:
         controls = window.driven(drives, simulator.delay) / drives.stiffness
         positions = simulator.moved(window.q, window.v, window.gravity, controls)
-        error = positions[EVERY - 1 :: EVERY] - window.measured
-        errors.append(np.clip(np.nan_to_num(error, nan=LOST), -LOST, LOST))
+        error = positions[STEPS_BETWEEN - 1 :: STEPS_BETWEEN] - window.measured
+        errors.append(np.clip(np.nan_to_num(error, nan=RAN_AWAY), -RAN_AWAY, RAN_AWAY))
     return np.array(errors)
 
 
@@ -308,6 +310,6 @@ def _together(numbers: np.ndarray) -> float | None:
 
 def _number(value: Any) -> float | None:
     """Return a number for a file, None for a simulation that ran away."""
-    if not value < LOST:
+    if not value < RAN_AWAY:
         return None
     return float(value)

@@ -24,7 +24,7 @@ from ..representation import brief
 Row = Mapping[str, Any]
 NOT_DETERMINED: Row = {'determined': False, 'value': None, 'standard_error': None}
 ALIKE = 1.2  # times the smallest residual on one bag, up to which models predict alike
-CHANCE = 1e-3  # of so large differences without one, below which parameters differ together
+SIGNIFICANCE = 1e-3  # of so large differences without one, below which parameters differ together
 LEAST_VARIANCE = 1e-9  # of the largest, of differences in units of their errors: smaller is none
 NO_RESIDUALS: Row = {'filtered': {'relative_percent': None}}
 
@@ -119,7 +119,7 @@ class Agreement(NamedTuple):
     def sentence(self, name: str) -> str:
         """Return in words whether the parameters of model ``name`` differ, taken together."""
         numbers = f'chi-squared {significant(self.chi_squared)} of {self.directions}'
-        if self.p_value < CHANCE:
+        if self.p_value < SIGNIFICANCE:
             return f'taken together, the parameters of {name} differ significantly ({numbers})'
         return (
             f'taken together, the parameters of {name} agree within their errors ({numbers}), '

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from .comparison import CHANCE, Comparison, estimates_of, minute, residuals_table, Row
+from .comparison import SIGNIFICANCE, Comparison, estimates_of, minute, residuals_table, Row
 from .drawings import Drawings
 from .knowledge import DIFFERENT, significant, typeset
 from .sheet import Card, Cell, Section, Sheet, Table
@@ -22,7 +22,7 @@ def head(comparison: Comparison, _: Drawings) -> Sheet:
         )
     )
     for agreement, name in zip(comparison.together, comparison.names[1:]):
-        differs = agreement.p_value < CHANCE
+        differs = agreement.p_value < SIGNIFICANCE
         verdict = 'differ' if differs else 'agree'
         cards.append(Card(verdict, agreement.sentence(name), differs))
     for name, fit in comparison.fits.items():

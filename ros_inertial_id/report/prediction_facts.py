@@ -20,7 +20,7 @@ from ..identification.settings import robot_of_model
 from ..measurement.summary import Summary
 
 CARRIES_OVER, MUCH_WORSE = 1.3, 2.0  # other data over training, relative residuals
-CONTRADICTED = 5.0  # log-likelihood difference against a given direction that is an alarm
+AGAINST_DIRECTION = 5.0  # log-likelihood difference against a given direction that is an alarm
 SAME_MOUNTING = 0.1  # [deg]
 LEAST_SHARE = 1.0  # % of the samples outside of a range that are worth a word
 FARTHEST = 3  # quantities outside of a range that are named
@@ -118,7 +118,7 @@ class GravityFacts(NamedTuple):
         """Whether the torques speak against the direction that was taken as given."""
         if self.estimated or self.tilt_deg <= SAME_MOUNTING:
             return False
-        return self.evidence > CONTRADICTED
+        return self.evidence > AGAINST_DIRECTION
 
 
 def gravity_facts(model: IdentifiedModel) -> GravityFacts | None:

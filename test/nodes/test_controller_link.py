@@ -15,7 +15,12 @@ from ros_inertial_id.excitation.playback import LEAD, plan_course
 from ros_inertial_id.excitation.problem import DesignOptions
 from ros_inertial_id.nodes import course_sender
 from ros_inertial_id.nodes.controller_link import controller_link
-from ros_inertial_id.nodes.course_sender import AGAIN, CourseSender, OLDEST_CLOCK, PIECE_PERIOD
+from ros_inertial_id.nodes.course_sender import (
+    SENT_AGAIN,
+    CourseSender,
+    OLDEST_CLOCK,
+    PIECE_PERIOD,
+)
 
 NAME = 'arm_controller/follow_joint_trajectory'
 
@@ -136,7 +141,7 @@ def test_a_piece_is_sent_again_while_time_stands_and_none_for_a_time_that_has_pa
     age[0] = 0.0
     sender.send()
     assert len(sent) == 2 and not sender.due
-    wall[0] += AGAIN
+    wall[0] += SENT_AGAIN
     assert sender.due
     sender.send()
     assert len(sent) == 3 and points_of(sent[1])[0].tolist() == points_of(sent[2])[0].tolist()

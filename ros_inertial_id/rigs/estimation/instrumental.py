@@ -25,7 +25,7 @@ from ...estimation.residuals import Residuals, residuals_of
 EIGENVALUE_FLOOR = 1e-9  # of the eigenvalues of a correlation: below it there is rounding
 # Times the correlation time: where the autocovariance is taken to have ended.  Longer tells the
 # spectrum finer, so that errors beside the noise (a filter's on a fast foot) come to stand alone.
-CORRELATION_TIMES = 8.0
+INSTRUMENT_TIMES = 8.0
 Pairs = Iterable[tuple[RegressorBlock, RegressorBlock]]  # of the data, and of the instruments
 
 
@@ -116,7 +116,7 @@ def tapered_autocovariances(residuals: Residuals) -> dict[str, np.ndarray]:
 
     times, out = residuals.correlation(), {}
     for name, (total, pairs) in residuals.covariances.items():
-        L = int(min(CORRELATION_TIMES * times[name], len(total) - 1))
+        L = int(min(INSTRUMENT_TIMES * times[name], len(total) - 1))
         # Over all pairs at lag zero, and with this window, it is one of a spectrum >= 0.
         half = total[: L + 1] / pairs[0] * parzen(2 * L + 3)[L + 1 : -1]
         out[name] = np.concatenate([half[:0:-1], half])

@@ -25,7 +25,9 @@ IMU, ODOMETRY = 'sensor_msgs/msg/Imu', 'nav_msgs/msg/Odometry'
 LEAST_GRAVITY, MOST_GRAVITY = 7.0, 13.0  # [m/s^2] mean of an accelerometer on a robot
 IN_G = 0.7, 1.3  # the same in units of gravity
 UPRIGHT_WINDOW = 1.5  # [s] before and after, in whose mean the accelerometer shows gravity
-AGREEMENT = 0.3  # least correlation of a rate with the derivative of the attitude, with noise
+LEAST_CORRELATION = (
+    0.3  # least correlation of a rate with the derivative of the attitude, with noise
+)
 
 
 @dataclass(frozen=True)
@@ -278,7 +280,7 @@ def _check_rates(topic: str, t: np.ndarray, values: np.ndarray) -> None:
     said = 0.5 * (values[1:, 7:] + values[:-1, 7:])
     agreement = np.sum(by_attitude * said)
     sizes = np.linalg.norm(by_attitude) * np.linalg.norm(said)
-    if agreement >= AGREEMENT * sizes:
+    if agreement >= LEAST_CORRELATION * sizes:
         return
     raise RecordingError(
         f'{topic}: attitude and angular velocity contradict each other',

@@ -43,7 +43,7 @@ CONTRADICTIONS = {  # says, advice, severity
 NEGATED = 'the accelerometer has the other sign: at rest it has to read 9.81 m/s^2 upwards'
 EXPLAINS = 0.6  # of the residual is left at most by a mounting that is right
 FEWEST = 20  # samples of a foot
-SINGULAR = 1e-2  # of the largest singular value of a leg: along it the joints show no force
+SINGULAR_LEG = 1e-2  # of the largest singular value of a leg: along it the joints show no force
 
 
 def contact_doubts(
@@ -187,7 +187,7 @@ def _normal_forces(robot: FloatingRobot, state: FloatingState, lacking: np.ndarr
     out = np.empty((len(state.t), len(robot.feet)))
     for k, J in enumerate(jacobians):
         joints = _own_joints(robot, k)
-        of_leg = np.linalg.pinv(J[:, 6 + joints], rcond=SINGULAR)  # (B, c, joints)
+        of_leg = np.linalg.pinv(J[:, 6 + joints], rcond=SINGULAR_LEG)  # (B, c, joints)
         wrench = np.einsum('bcj,bj->bc', of_leg, lacking[:, joints])
         out[:, k] = np.einsum('bc,bc->b', wrench[:, :3], state.up)
     return out

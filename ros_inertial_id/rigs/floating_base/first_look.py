@@ -25,10 +25,10 @@ from ...measurement.joints.effort_source import EffortSource
 
 POOR = 0.15  # of the rows: with more left over, is the sensor on the base as described?
 SAMPLES = 800  # that are looked at
-FEW = 200  # the same for each other mounting that is tried
-PARTS = 1  # pieces of states that these are taken from
+SAMPLES_OF_OTHERS = 200  # the same for each other mounting that is tried
+PIECES_OF_STATES = 1  # pieces of states that these are taken from
 PIECES = 16  # left out one by one
-SURE = 3.0  # standard errors of an offset that is applied
+APPLIED_OFFSET = 3.0  # standard errors of an offset that is applied
 LARGEST_OFFSET = 0.05  # [s]
 STEP = 1e-3  # [s], by which a base is moved to see what a later one changes
 ROUNDS = 3  # an offset changes the slope that it is found by
@@ -106,8 +106,10 @@ def _relative(
     robot: FloatingRobot, parameters: Sequence[Parameter], observation: FloatingObservation
 ) -> float:
     """Return the residual of a fit of few samples of an ``observation``, relative to the rows."""
-    few = slice(None, None, 1 + observation.samples(training=True) // FEW)
-    states = [state.rows(few) for state in islice(observation.states(training=True), PARTS)]
+    few = slice(None, None, 1 + observation.samples(training=True) // SAMPLES_OF_OTHERS)
+    states = [
+        state.rows(few) for state in islice(observation.states(training=True), PIECES_OF_STATES)
+    ]
     return _Fit(robot, parameters, states).relative
 
 
@@ -122,7 +124,7 @@ def _summed(before: Offsets | None, more: Offsets) -> Offsets:
 
 def _applied(offset: float, error: float) -> float:
     """Return an ``offset`` [s] that is sure, 0 for another."""
-    if abs(offset) > SURE * error:
+    if abs(offset) > APPLIED_OFFSET * error:
         return offset
     return 0.0
 
@@ -133,7 +135,7 @@ def _check(found: Offsets, observation: FloatingObservation) -> None:
         (observation.base.topic, found.base, found.base_error),
         ('efforts', found.efforts, found.efforts_error),
     ):
-        if abs(offset) - SURE * error > LARGEST_OFFSET:
+        if abs(offset) - APPLIED_OFFSET * error > LARGEST_OFFSET:
             raise RecordingError(
                 f'{what} and joints are not on one clock',
                 found=f'{1e3 * offset:.0f} +- {1e3 * error:.0f} ms late',

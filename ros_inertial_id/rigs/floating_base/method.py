@@ -19,7 +19,7 @@ from .contacts import recorded_contacts
 from .first_look import first_look
 from .observation import FloatingObservation, FloatingState
 from .robot import CARRIED, floating_robot, FloatingRobot, FLYING, STANDING
-from .rows import BLOCK, efforts, FloatingRows, groups_of
+from .rows import ROWS_BLOCK, efforts, FloatingRows, groups_of
 from ...dynamics.friction import check_laws, given_widths
 from ...dynamics.inertial_parameters import body_parameters, Parameter
 from ...dynamics.regressor import RegressorBlock
@@ -151,8 +151,8 @@ class FloatingBase(
             wanted = np.ones(len(parameters), dtype=bool)
         rows = FloatingRows(robot, parameters, wanted)
         friction = rows.friction(state)
-        for low in range(0, len(state.t), BLOCK):
-            part = slice(low, low + BLOCK)
+        for low in range(0, len(state.t), ROWS_BLOCK):
+            part = slice(low, low + ROWS_BLOCK)
             piece = state.rows(part)
             left = rows.projection(piece)
             W = left(rows.full(piece, [columns[:, part] for columns in friction]))

@@ -13,7 +13,7 @@ from ...measurement.joints.kinematic_state import JointSpaceObservation, JointSp
 from ...measurement.joints.observation import with_time_offset
 from ...measurement.summary import Summary
 
-MEMORY = 1.5  # periods of the cutoff, within which a touch is in the filtered signals
+TOUCH_PERIODS = 1.5  # periods of the cutoff, within which a touch is in the filtered signals
 
 
 def _nothing() -> np.ndarray:
@@ -95,7 +95,7 @@ class FloatingObservation:
     def states(self, training: bool = False) -> Iterator[FloatingState]:
         """Yield FloatingStates in order of time; see JointSpaceObservation."""
         kernel, period = self.joints.kernel, self.joints.clock.period
-        memory = MEMORY / self.summary.cutoff
+        memory = TOUCH_PERIODS / self.summary.cutoff
         for state in self.joints.states(training):
             base, base_rate, up = self.base.at(state.t, kernel, period)
             standing = self.contacts.standing(state.t, self.feet, memory)

@@ -19,7 +19,7 @@ from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import moving_base_rows, RowGroup
 from ...methods.arm_friction import ArmFriction
 
-BLOCK = 512  # samples: all rows of a block, (6 + n, p, B), stay within tens of megabytes
+ROWS_BLOCK = 512  # samples: all rows of a block, (6 + n, p, B), stay within tens of megabytes
 
 
 class FloatingRows:

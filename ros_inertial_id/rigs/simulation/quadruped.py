@@ -19,17 +19,17 @@ from ...simulation import true_robot
 from ...simulation.rigid_bodies import _mujoco, bare, ten_parameters
 
 INTEGRATION_STEP = 5e-4  # [s] of the simulation
-EVERY = 4  # steps from sample to sample: 500 Hz
+STEPS_A_SAMPLE = 4  # steps from sample to sample: 500 Hz
 STIFF = (0.005, 1.0)  # solref of the ground
 ENCODER_NOISE, TORQUE_NOISE, FORCE_NOISE = 1e-4, 0.1, 1.0  # [rad], [N m], [N]
 GYRO_NOISE, ACCELEROMETER_NOISE = 3e-3, 0.05  # [rad/s], [m/s^2]
 IMU_DELAY = 4e-3  # [s] that its stamps are late
 GAINS = 150.0, 4.0  # [N m/rad], [N m s/rad] of all joints
 DAMPING, DRY, ARMATURE = 0.2, 0.3, 0.01  # of all joints [N m s/rad, N m, kg m^2]
-HARMONICS = 3  # of the sway along each of six directions
+SWAY_HARMONICS = 3  # of the sway along each of six directions
 SWAY = np.array([0.03, 0.03, 0.025, 0.15, 0.12, 0.2])  # [m], [rad] amplitudes of x y z, turns
 RATES = 0.3, 2.2  # [Hz] lowest and highest of the sway
-RAMP = 2.0  # [s] until the sway is full
+UNTIL_FULL_SWAY = 2.0  # [s] until the sway is full
 STEP_PERIOD, STEP_HEIGHT = 2.0, 0.04  # [s] from foot to foot, [m] that one is lifted
 STATES, BASE_IMU, FEET_FORCES = '/joint_states', '/imu', '/feet'
 LEGS = ('fl', 'fr', 'rl', 'rr')
@@ -67,8 +67,8 @@ class StandingRobot:
         self._stand = np.asarray(stand, dtype=float)
         self._place(max(feet.values()))
         self._by_trunk, self._by_foot = self._leg_motions()
-        shape = (HARMONICS, 6)
-        self._amplitude = self._rng.uniform(0.4, 1.0, shape) * SWAY / HARMONICS**0.5
+        shape = (SWAY_HARMONICS, 6)
+        self._amplitude = self._rng.uniform(0.4, 1.0, shape) * SWAY / SWAY_HARMONICS**0.5
         self._frequency = self._rng.uniform(*RATES, shape)
         self._phase = self._rng.uniform(0.0, 2 * np.pi, shape)
         count = np.ones(len(self.joints))
@@ -168,7 +168,7 @@ class StandingRobot:
             q, v = data.qpos[7:].copy(), data.qvel[6:].copy()
             data.qfrc_applied[6:] = torque - self._friction.torque(v)
             self._mujoco.mj_step(self.model, data)  # whose sensors read the instant before
-            if self._count % EVERY == 0:
+            if self._count % STEPS_A_SAMPLE == 0:
                 self._sense(said, q, v, torque)
             self._count += 1
         return self._channels(said)
@@ -184,7 +184,7 @@ class StandingRobot:
     def _wanted(self) -> np.ndarray:
         """Return the joint positions (n,) that the controller holds now."""
         t = self.time
-        ramp = min(1.0, t / RAMP)
+        ramp = min(1.0, t / UNTIL_FULL_SWAY)
         waves = np.sin(2 * np.pi * self._frequency * t + self._phase) * self._amplitude
         q = self._stand + ramp * self._by_trunk @ waves.sum(0)
         if self._lifts:
