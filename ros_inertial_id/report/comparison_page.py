@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from .comparison import SIGNIFICANCE, Comparison, estimates_of, minute, residuals_table, Row
+from .comparison import Comparison, estimates_of, minute, residuals_table, Row, SIGNIFICANCE
 from .drawings import Drawings
 from .knowledge import DIFFERENT, significant, typeset
 from .sheet import Card, Cell, Section, Sheet, Table

@@ -16,10 +16,10 @@ from ros_inertial_id.excitation.problem import DesignOptions
 from ros_inertial_id.nodes import course_sender
 from ros_inertial_id.nodes.controller_link import controller_link
 from ros_inertial_id.nodes.course_sender import (
-    SENT_AGAIN,
     CourseSender,
     OLDEST_CLOCK,
     PIECE_PERIOD,
+    SENT_AGAIN,
 )
 
 NAME = 'arm_controller/follow_joint_trajectory'

@@ -19,7 +19,7 @@ from .contacts import recorded_contacts
 from .first_look import first_look
 from .observation import FloatingObservation, FloatingState
 from .robot import CARRIED, floating_robot, FloatingRobot, FLYING, STANDING
-from .rows import ROWS_BLOCK, efforts, FloatingRows, groups_of
+from .rows import efforts, FloatingRows, groups_of, ROWS_BLOCK
 from ...dynamics.friction import check_laws, given_widths
 from ...dynamics.inertial_parameters import body_parameters, Parameter
 from ...dynamics.regressor import RegressorBlock
