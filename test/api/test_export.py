@@ -227,6 +227,25 @@ def test_an_mjcf_keeps_all_but_its_numbers(tmp_path):
     np.testing.assert_allclose(torques, model.torque(q, v, a), rtol=0.0, atol=1e-9)
 
 
+@pytest.mark.parametrize('kept', ['none', 'one, and a command in a key'])
+def test_a_joint_without_actuator_gets_one_for_its_constant_torque(tmp_path, kept):
+    path, out = tmp_path / 'two.xml', tmp_path / 'out.xml'
+    head, actuators = MJCF.split('  <actuator>\n')
+    motor = actuators.splitlines(True)[0]
+    sections = {
+        'none': '</mujoco>\n',
+        'one, and a command in a key': f'  <actuator>\n{motor}  </actuator>\n'
+        '  <keyframe><key name="home" ctrl=".5"/></keyframe>\n</mujoco>\n',
+    }
+    path.write_text(head + sections[kept])
+    model = changed(path)
+    model.export('mujoco', out)
+    q, v, a = states(2)
+    np.testing.assert_allclose(by_mujoco(out, q, v, a), model.torque(q, v, a), atol=1e-9)
+    if kept != 'none':
+        np.testing.assert_array_equal(mujoco.MjModel.from_xml_path(str(out)).key_ctrl, [[0.5, 0]])
+
+
 def test_a_written_mjcf_is_read_without_mujoco(result, tmp_path, monkeypatch):
     result.model.to_mjcf(tmp_path / 'arm.xml')
     monkeypatch.setitem(sys.modules, 'mujoco', None)

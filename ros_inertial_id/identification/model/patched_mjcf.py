@@ -2,14 +2,16 @@
 The patched MJCF: the given text with the numbers of a model in it, nothing else.
 
 Numbers are those of bodies (mass, centre, inertia), joints (damping, frictionloss, armature,
-stiffness, springref) and actuators (gains, and the bias of a constant torque).  They are set in
-the elements themselves, which count before classes and defaults; these stay as they are, as do
-shapes, sites, cameras, sensors, keys, comments and blanks.  What an element has by its class is
-asked of MuJoCo, which compiles the text before.
+stiffness, springref) and actuators (gains, and the bias of a constant torque; a joint without an
+actuator gets one for it, behind all others).  They are set in the elements themselves, which count
+before classes and defaults; these stay as they are, as do shapes, sites, cameras, sensors,
+comments and blanks.  What an element has by its class is asked of MuJoCo, which compiles the text
+before.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -37,6 +39,11 @@ FULLINERTIA = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)  # rows and columns, as MJC
 UNCHANGED = 1e-12  # relative: numbers that did not change are not written anew
 ORIENTATIONS = 'quat', 'axisangle', 'euler', 'xyaxes', 'zaxis'
 OF_POSITION = 'kp', 'kv', 'dampratio', 'timeconst', 'inheritrange'  # of the tag alone
+# Of an actuator that adds a bias and nothing else, whatever defaults say.
+ADDED = (
+    'gear="1" dyntype="none" ctrllimited="false" forcelimited="false" '
+    'gaintype="fixed" gainprm="0" biastype="affine"'
+)
 ELSEWHERE = 'include', 'replicate', 'attach', 'composite', 'flexcomp'
 
 
@@ -73,7 +80,9 @@ class _Tags:
     joints: dict[str, Span] = field(default_factory=dict)
     actuators: dict[str, Span] = field(default_factory=dict)
     options: list[Span] = field(default_factory=list)
+    keys: list[Span] = field(default_factory=list)
     root: Span = (0, 0)
+    ends: dict[str, int] = field(default_factory=dict)  # first byte of the last end tag
     degrees: bool = True
 
 
@@ -98,7 +107,8 @@ def patched_mjcf(
         edits += _body_edits(data, tags, numbers, (robot, number), links[link])
     for joint, wanted in joints.items():
         edits += _joint_edits(data, tags, numbers, joint, wanted)
-    return edited(data, edits)
+    passive = {j: wanted.bias for j, wanted in joints.items() if j not in tags.actuators}
+    return edited(data, [*edits, *_bias_edits(data, tags, passive)])
 
 
 def _read(data: bytes) -> _Tags:
@@ -113,6 +123,9 @@ def _read(data: bytes) -> _Tags:
         _note(tags, path, names, attributes, span)
 
     def end(tag: str) -> None:
+        at = parser.CurrentByteIndex
+        if data[at : at + 2] == b'</':  # else the element is empty
+            tags.ends[tag] = at
         path.pop()
         names.pop()
 
@@ -136,6 +149,8 @@ def _note(tags, path, names, attributes, span):
         tags.degrees = attributes.get('angle', 'degree') == 'degree'
     elif path == ['mujoco', 'option']:
         tags.options.append(span)
+    elif above == ['keyframe'] and 'ctrl' in attributes:
+        tags.keys.append(span)
     elif above == ['actuator'] and 'joint' in attributes:
         tags.actuators.setdefault(attributes['joint'], span)
     elif path[1:2] == ['worldbody']:
@@ -244,6 +259,28 @@ def _joint_edits(
         edits.append((*span, with_attributes(text, attributes)))
     if joint in tags.actuators:
         edits += _actuator_edits(data, tags.actuators[joint], numbers.actuators[joint], wanted)
+    return edits
+
+
+def _bias_edits(data: bytes, tags: _Tags, biases: Mapping[str, tuple[float, float]]) -> list[Edit]:
+    """Return the edits that add, behind all others, actuators for ``biases`` of joints without."""
+    added = [
+        f'  <general name="{escape(joint)}_constant" joint="{escape(joint)}" {ADDED} '
+        f'biasprm="{_words([*bias, 0.0])}"/>\n'
+        for joint, bias in biases.items()
+        if any(bias)
+    ]
+    if not added:
+        return []
+    text, at = ''.join(added), tags.ends.get('actuator')
+    if at is None:
+        at = tags.ends['mujoco']
+        text = f'  <actuator>\n{text}  </actuator>\n'
+    edits = [(at, at, text)]
+    for span in tags.keys:  # which have a command for every actuator
+        key = text_at(data, span)
+        commands = attribute_of(key, 'ctrl') + len(added) * ' 0'
+        edits.append((*span, with_attributes(key, {'ctrl': commands})))
     return edits
 
 
