@@ -482,7 +482,7 @@ class Model:
         with TemporaryDirectory() as folder:
             file = Path(path or Path(folder) / 'actuators.yaml')
             self.export('isaaclab', file, physics_dt=physics_dt)
-            return yaml.safe_load(file.read_text(encoding='utf-8'))
+            return yaml.safe_load(read_text(file))
 
     def to_pinocchio(self) -> Any:
         """

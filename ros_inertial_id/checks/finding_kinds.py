@@ -340,7 +340,7 @@ for _quantity in QUANTITIES:
 SIGNAL_KINDS['base moves'] = FindingKind(
     says='the base moves: its IMU {topic} turns with {turning:.2g} rad/s and changes by '
     '{shoved:.2g} m/s^2 (RMS)',
-    do='this base moves, use --method floating_base (with base: carried, or feet:)',
+    do='this base moves: identify with --method floating_base (base: carried, or feet:)',
     tests='readings of an IMU on the base',
     unit='rad/s',
     severity=WRONG,

@@ -342,7 +342,10 @@ def _or_legs(finding):
     """Return a ``finding`` of a robot of several limbs, which the ground may be at as well."""
     if finding.severity != WRONG:
         return finding
-    do = f'{finding.do}; or hang the robot, or fix its base; on its feet: --method floating_base'
+    do = (
+        f'{finding.do}; or hang the robot, or fix its base; on its feet: '
+        'identify with --method floating_base'
+    )
     return replace(finding, says=finding.says + LEGS, do=do)
 
 

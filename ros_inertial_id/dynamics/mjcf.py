@@ -255,7 +255,8 @@ class _MjcfText:
         for body in free:
             _logger.warning(
                 '%s is free in the MJCF; it is taken to be mounted as it is there, and '
-                'its free joint is left out; a base that moves: use --method floating_base',
+                'its free joint is left out; a base that moves: identify with '
+                '--method floating_base',
                 body.get('name'),
             )
             body.remove(next(body.iterfind('joint[@type="free"]')))

@@ -10,6 +10,7 @@ import pinocchio as pin
 from .inertial_parameters import check_consistent
 from .robot_model import RobotModel
 from ..errors import RobotModelError
+from ..given_files import given_text
 
 
 def pinocchio_model(robot: RobotModel, bodies: np.ndarray, **joint_terms: np.ndarray) -> pin.Model:
@@ -37,7 +38,7 @@ def pinocchio_text(model: pin.Model) -> str:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / 'model.xml'
         model.saveToXML(str(file), 'model')
-        return file.read_text(encoding='utf-8')
+        return given_text(file)
 
 
 def momentum_terms(

@@ -420,8 +420,8 @@ def _check_kinds(model: Any) -> None:
                 expected='revolute, continuous or prismatic',
                 found=FREE_KINDS.get(kind, kind),
                 do=f'where the base stands or hangs still, --lock "{name}" (locked_joints:), or '
-                'give the joint type="fixed" in the description; a base that moves: use '
-                f'--method floating_base, with --lock "{name}" as well',
+                'give the joint type="fixed" in the description; a base that moves: '
+                f'identify with --method floating_base, and --lock "{name}" as well',
             )
 
 

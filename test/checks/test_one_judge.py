@@ -59,7 +59,7 @@ def test_currents_of_gains_of_their_own_get_them(franka):
     tau = columns(franka)[-1]
     said = _wrong(check(rebuilt(franka, effort=tau / gains)))
     found = np.array([float(x) for x in re.search(r'drive_gain: \[([^]]*)\]', said)[1].split(',')])
-    middle = re.search(r'\(for ([^)]*) the middle one\)', said)
+    middle = re.search(r'\(([^()]*) not determined: the middle one', said)
     unknown = middle[1].split(', ') if middle else []
     names = franka.channels['/joint_states'].names
     known = np.array([name not in unknown for name in names])

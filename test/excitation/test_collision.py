@@ -143,7 +143,7 @@ def test_obstacles_of_a_robot_without_any_shape_are_refused():
 @pytest.mark.parametrize(
     'gravity, floor, words',
     [
-        ((0.0, 0.0, -9.81), True, 'a floor is assumed at z = 0 m'),
+        ((0.0, 0.0, -9.81), True, 'assumed: a floor at z = 0 m'),
         ((0.0, 0.0, -9.81), False, 'no floor: floor: false'),
         ((9.81, 0.0, 0.0), True, 'no floor is assumed: the base is not upright'),
     ],

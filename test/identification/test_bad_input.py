@@ -316,7 +316,7 @@ def test_a_model_is_not_used_under_a_mounting_that_it_does_not_know(model, arm3_
 @pytest.mark.parametrize(
     'changes, words',
     [
-        ({'estimater': 'ridge'}, "unknown key 'estimater'.*estimator"),
+        ({'estimater': 'ridge'}, "no option 'estimater'.*did you mean 'estimator'"),
         ({'decimate': -1}, 'option decimate; expected 0 to 10000; found -1'),
         ({'estimator': 'magic'}, "option estimator; found 'magic'; there is: ridge, weighted"),
         ({'friction': ['sticky']}, "friction law; found 'sticky'; there is: viscous, presliding"),

@@ -103,7 +103,7 @@ def test_a_model_says_which_gain_is_wrong_and_what_would_help(monkeypatch):
     tau = columns(recording)[-1]
     tau[:, 1] *= 1.1
     result = identify(rebuilt(recording, effort=tau))
-    text = ' '.join(str(result.summary).split())
+    text = ' '.join(result.summary().split())
     said = re.search(r'show them: joint2 seems scaled by (\S+) ± (\S+)\.', text)
     assert float(said[1]) == pytest.approx(1.1, abs=3.0 * float(said[2]))
     assert "by the scale of each joint's efforts: calibrate the efforts" in text

@@ -22,7 +22,10 @@ PLATFORM = 'suspended_platform'
         ),
         (lambda options: identify_gravity([], options, method=PLATFORM), {'serial_arm'}),
         (lambda options: check_options(PLATFORM, options), {'serial_arm'}),
-        (lambda options: of_joints(METHODS[PLATFORM]), {'serial_arm', 'closed_loop'}),
+        (
+            lambda options: of_joints(METHODS[PLATFORM]),
+            {'serial_arm', 'closed_loop', 'floating_base'},
+        ),
     ],
 )
 def test_what_a_platform_cannot_do_is_refused_with_the_methods_that_can(ask, able):

@@ -115,7 +115,7 @@ def test_node_that_the_middleware_locks_up_is_ended_with_its_stacks(graph):
 
 
 BAD = (
-    ('recorder', {'topics': 3}, 'option topics; expected a list, of a text each; found 3'),
+    ('recorder', {'topics': 3}, 'option topics, element 1; expected a text; found 3'),
     (
         'excitation',
         {'qos_overrides./robot_description.subscription.reliability': 'perhaps'},

@@ -127,7 +127,7 @@ def test_own_configuration_goes_to_every_node_and_its_namespace_to_launch(tmp_pa
     assert parameters(own['excitation'])['controller'] == 'mine/joint_trajectory'
     other = settings('robot', robot=str(path), joint_states='b/joint_states')
     assert other['recorder']['remappings'] == [('joint_states', 'b/joint_states')]
-    with pytest.raises(ConfigError, match='there is: .*franka'):
+    with pytest.raises(ConfigError, match="did you mean 'franka'"):
         settings('robot', robot='frnka')
 
 

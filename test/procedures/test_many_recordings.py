@@ -246,7 +246,7 @@ def test_a_killed_worker_costs_the_bags_that_were_not_done_and_is_named(
 def test_what_goes_wrong_before_and_after_is_said_of_the_bag(
     paths, options, kept, tmp_path, monkeypatch
 ):
-    def read(path, urdf):
+    def read(path, *_):
         if path == paths[1]:
             raise ValueError('six')
         return read_bag(path)

@@ -10,7 +10,7 @@ is in ``not_held``.
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from ...dynamics.friction import as_step, LAWS
+from ...dynamics.friction import as_step, law_of, LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import ConfigError
 
@@ -23,20 +23,17 @@ DAMPING, FRICTION, ARMATURE, STIFFNESS, OFFSET = TERMS = (
 )
 GAINS, DELAY = 'gains', 'delay'  # of the drive of a robot that was identified from its commands
 WORDS = {
-    DAMPING: 'viscous',
+    DAMPING: 'viscous friction',
     FRICTION: 'dry friction',
     ARMATURE: 'rotor inertia',
-    STIFFNESS: 'spring',
+    STIFFNESS: 'springs',
     OFFSET: 'constant torque',
     GAINS: 'gains',
     DELAY: 'delay',
 }
 # What a joint term is identified by where a target holds it.
 LAW_OF_TERM = {
-    DAMPING: 'viscous',
-    FRICTION: 'coulomb',
-    ARMATURE: 'armature',
-    STIFFNESS: 'spring',
+    **{term: law_of(term) for term in (DAMPING, FRICTION, ARMATURE, STIFFNESS)},
     OFFSET: 'offset',
 }
 

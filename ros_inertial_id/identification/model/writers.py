@@ -25,6 +25,7 @@ from .identified_description import (
     tree_of,
 )
 from .sdf import sdf_of
+from .targets import ARMATURE
 from ..identified_model import IdentifiedModel
 from ...dynamics.pinocchio_model import pinocchio_text
 from ...dynamics.robot_model import RobotModel
@@ -46,7 +47,7 @@ def _drake(
     tree = tree_of(robot)
     terms, gains, actuators = joint_terms(model), servos(model, tree), []
     for joint in tree.joint_names:
-        inside = f'<drake:rotor_inertia value="{terms[joint]["armature"]!r}"/>'
+        inside = f'<drake:rotor_inertia value="{terms[joint][ARMATURE]!r}"/>'
         if joint in gains:
             kp, kd = gains[joint]['stiffness'], gains[joint]['damping']
             inside += f'<drake:controller_gains p="{kp!r}" d="{kd!r}"/>'

@@ -117,7 +117,7 @@ def imu_gravity(recording: Recording, robot: Any) -> np.ndarray | None:
             f'the base IMU {channel.topic} was not at rest',
             expected=f'a standard deviation below {MOST_SHAKING} m/s^2',
             found=f'{shaking:.2f} m/s^2',
-            do='let it rest; of a base that moves, use --method floating_base',
+            do='let it rest; of a base that moves, identify with --method floating_base',
         )
     mean = force.mean(0)
     magnitude = np.linalg.norm(mean)

@@ -20,7 +20,7 @@ from .first_look import first_look
 from .observation import FloatingObservation, FloatingState
 from .robot import CARRIED, floating_robot, FloatingRobot, FLYING, STANDING
 from .rows import efforts, FloatingRows, groups_of, ROWS_BLOCK
-from ...dynamics.friction import check_laws, given_widths
+from ...dynamics.friction import check_laws, given_widths, JOINT_TERMS, law_of
 from ...dynamics.inertial_parameters import body_parameters, Parameter
 from ...dynamics.regressor import RegressorBlock
 from ...dynamics.robot_model import RobotOptions
@@ -71,7 +71,7 @@ class FloatingBaseOptions(RobotOptions, SignalOptions):
         '', 'link that the Imu or the twist of the odometry is of; empty: as the header says'
     )
     friction: tuple[str, ...] = option(
-        ('viscous', 'coulomb', 'armature'),
+        tuple(map(law_of, JOINT_TERMS)),
         'friction laws of every joint, see dynamics/friction.py',
     )
     coulomb_width: float = option(

@@ -598,7 +598,10 @@ def test_a_log_of_commands_needs_no_efforts(tmp_path, capsys):
     arguments = ['import', str(log), '--urdf', str(urdf), '--out']
     write_csv(log, ['t', *numbered('q'), *numbered('q_cmd')], np.column_stack([T, Q, Q]))
     assert main([*arguments, str(tmp_path / 'commands')]) == 0
-    assert 'no efforts: identify with effort_kind: command' in capsys.readouterr().out
+    assert (
+        'no efforts, but commands: write "serial_arm: {effort_kind: command}"'
+        in capsys.readouterr().out
+    )
     write_csv(log, ['t', *numbered('q')], np.column_stack([T, Q]))
     assert main([*arguments, str(tmp_path / 'neither')]) == 2
     assert 'no efforts were understood' in capsys.readouterr().err

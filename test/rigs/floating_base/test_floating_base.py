@@ -188,7 +188,7 @@ def test_fixed_base_that_moves_says_which_method_is_for_it(bare):
     _, of_arm = load_options('', 'serial_arm')
     checkup = check([bare[0]], of_arm)
     assert checkup.verdict.word == 'do not use'
-    assert 'use --method floating_base' in ' '.join(f.do for f in checkup.checks)
+    assert 'identify with --method floating_base' in ' '.join(f.do for f in checkup.checks)
 
 
 def test_odometry_says_what_an_imu_reads():
