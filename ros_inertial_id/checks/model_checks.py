@@ -292,7 +292,7 @@ def _times(factor: float) -> str:
     """Return in words by which ``factor`` torques differ from described ones, '' for about 1."""
     if abs(np.log(max(abs(factor), 1e-9))) < np.log(ABOUT_ONE):
         return ''
-    return f', whose torques are about {factor:.2g} times as large as described'
+    return f', which is about {factor:.2g} times as large as described'
 
 
 def _gains_from_masses(test: RecordingUnderTest) -> list[Finding]:

@@ -78,4 +78,4 @@ def test_what_is_wrong_with_all_torques_alike_is_said_though_they_predict(factor
     tau = columns(arm)[-1]
     checked = rid.check(rebuilt(arm, effort=factor * tau))
     assert [(f.severity, checked.verdict.word) for f in checked.checks] == words
-    assert all(f'{factor:.2g} times as large as described' in f.says for f in checked.checks)
+    assert all('times as large as described' in f.says for f in checked.checks)

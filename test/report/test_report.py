@@ -126,10 +126,10 @@ def test_table_of_residuals_is_that_of_the_model(good, good_page):
         expected = [f'{fit["rms"][joint]:#.3g}' for fit in fits]
         assert [joint, *expected] in found.rows
         first = next(row for row in found.rows if row[0] == joint)
-        # The answer has the same numbers: those of the validation, filtered, or more.
+        # The answer has that of the validation, filtered, and what no recording shows.
         percent = 100.0 * fits[3]['rms'][joint] / fits[3]['measured_rms'][joint]
         grade, number, _ = first[2].split()
-        assert grade == 'good,' and 0.95 * percent < float(number) < 2.0 * percent
+        assert grade == 'good,' and 0.95 * percent < float(number) < 10.0
     assert [cell.rstrip(' %') for cell in found.row('relative')[1:6]] == [
         significant(fit['relative_percent']) for fit in fits
     ]
