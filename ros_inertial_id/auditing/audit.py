@@ -206,7 +206,7 @@ def _holding(tree: _Tree) -> Iterator[AuditFinding]:
                 found(
                     'effort limit',
                     joint.name,
-                    f'{torque:.3g} {_unit(joint)} to hold, limit {joint.effort:.3g}',
+                    f'{torque:.4g} {_unit(joint)} to hold, limit {joint.effort:.4g}',
                 ),
                 torque=float(torque - joint.effort),
                 joint=joint.name,
