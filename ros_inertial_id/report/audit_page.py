@@ -1,7 +1,7 @@
 """The page of an audit: verdict, the robot in 3D with what is wrong in red, findings, links."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np

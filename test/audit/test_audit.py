@@ -181,6 +181,21 @@ def test_mjcf_and_sdf_are_read(text, suffix, tmp_path):
     assert rid.audit(path).status == 0
 
 
+def test_a_fixed_mjcf_is_good_and_else_the_same(tmp_path):
+    given, fixed = tmp_path / 'given.xml', tmp_path / 'fixed.xml'
+    given.write_text(MJCF)
+    assert rid.audit(given).fix(fixed) == ['arm']
+    assert rid.audit(fixed).status == 0
+    start, was, end = MJCF.partition(
+        '<inertial pos="0 0 -0.2" mass="1" diaginertia="0.9 0.9 0.1"/>'
+    )
+    text = fixed.read_text()
+    assert text.startswith(start) and text.endswith(end) and f'It was: {was} -->' in text
+    given.with_suffix('.sdf').write_text(SDF)
+    with pytest.raises(ConfigError, match='an SDF is not fixed'):
+        rid.audit(given.with_suffix('.sdf')).fix(fixed)
+
+
 @pytest.mark.parametrize(
     ('text', 'message'),
     [
