@@ -1,21 +1,25 @@
 """Audit a robot description: what is wrong with it, without a recording."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 import os
 from pathlib import Path
 from typing import Any
 
-from ..auditing.audit import Audit, audited
+from ..auditing.audit import Audit, audited, KnownMass
 from ..auditing.described import Described
 from ..auditing.finding import AuditFinding
-from ..auditing.fix import fixed_urdf
+from ..auditing.fix import fixed_urdf, replaced
 from ..auditing.mjcf import described_mjcf
 from ..auditing.sdf import described_sdf
 from ..auditing.urdf import described_urdf
+from ..dynamics.description import parsed_xml
+from ..dynamics.inertial_parameters import about_origin
 from ..dynamics.mjcf_compiled import compiled_model
 from ..errors import ConfigError
+from ..excitation.maker_masses import published_mass
 from ..identification.files import description_kind, read_description, write_text
+from ..identification.model.patched_mjcf import with_inertias
 from ..report.audit_page import audit_text, findings_rows
 from ..report.sheet import write_sheet
 from ..report.sheets import audit_sheet
@@ -74,19 +78,20 @@ class AuditResult:
 
     def fix(self, path: str | Path) -> list[str]:
         """
-        Write the URDF with plausible inertias for those that are wrong; return their links.
+        Write the description with plausible inertias for those that are wrong; return their links.
 
-        path : a new file; ConfigError for that of the description, and where it is no URDF
+        path : a new file; ConfigError for that of the description, and for an SDF
         """
-        if not self.urdf:
-            raise ConfigError(
-                'an MJCF or SDF is not fixed', expected='a URDF', do='give the URDF it came from'
-            )
         if self.source and os.path.exists(path) and os.path.samefile(path, self.source):
             raise ConfigError(
                 f'{path} is the description itself', expected='another file, to compare both'
             )
-        text, links = fixed_urdf(self.urdf, self.findings)
+        if self.urdf:
+            text, links = fixed_urdf(self.urdf, self.findings)
+        elif self.audit.robot.kind == 'MJCF':
+            text, links = _fixed_mjcf(Path(self.source), self.findings)
+        else:
+            raise ConfigError('an SDF is not fixed', expected='a URDF or MJCF')
         write_text(path, text)
         return links
 
@@ -98,20 +103,43 @@ def audit(
     Return what is wrong with a robot description, as an AuditResult.
 
     description : path of a URDF, xacro file, MJCF or SDF, or the text of a URDF
-    mass : of the robot, on scales or from its data sheet [kg]; None: not compared
+    mass : of the robot, on scales or from its data sheet [kg]; None: that of the arm as its maker
+        publishes it, where that is known
     meshes : whether shapes are read from meshes, where their files are there
     ConfigError, RobotModelError where it cannot be read.
     """
     if mass is not None and not 0.0 < mass < 1e9:
         raise ConfigError('the mass of the robot', expected='above 0 kg', found=mass)
     if isinstance(description, str) and '<' in description:
-        return AuditResult(audited(described_urdf(description), mass), description, '')
+        return _result(described_urdf(description), description, '', mass)
     path = Path(description)
     folder = ''
     if meshes:
         folder = str(path.resolve().parent)
     robot, urdf = _described(path, folder)
-    return AuditResult(audited(robot, mass), urdf, str(path))
+    return _result(robot, urdf, str(path), mass)
+
+
+def _result(robot: Described, urdf: str, source: str, mass: float | None) -> AuditResult:
+    """Return the AuditResult of a ``robot``; mass : of all of it [kg], None: as published."""
+    if mass is not None:
+        return AuditResult(audited(robot, KnownMass(tuple(robot.links), mass)), urdf, source)
+    meshes = ''
+    if urdf:
+        names = (mesh.get('filename', '') for mesh in parsed_xml(urdf).iter('mesh'))
+        meshes = '\n'.join(names)
+    return AuditResult(audited(robot, published_mass(robot, meshes)), urdf, source)
+
+
+def _fixed_mjcf(path: Path, findings: Sequence[AuditFinding]) -> tuple[str, list[str]]:
+    """Return the text of the MJCF at ``path`` with plausible inertias, and their bodies."""
+    inertias = {}
+    for body, finding in replaced(findings).items():
+        if finding.better is not None:
+            better = finding.better
+            ten = about_origin(better.mass, better.centre, better.tensor)
+            inertias[body] = ten, f'{finding.name}: {finding.found}'
+    return with_inertias(description_kind(path)[1], inertias), list(inertias)
 
 
 def _described(path: Path, folder: str) -> tuple[Described, str]:

@@ -10,7 +10,7 @@ from .checks_of_joints import named
 from .described import Described, DescribedInertia
 from .finding import AuditFinding, DOUBTFUL, found, WRONG
 from .hulls import Hull
-from .rooms import LinkRoom
+from .rooms import is_round, LinkRoom
 
 GRAMS_DENSITY = 50000.0  # [kg/m^3] median of all bodies, above which masses are in grams
 STEEL_DENSITY = 4000.0  # [kg/m^3] of all hulls: robots have less than 2000
@@ -89,7 +89,7 @@ def placeholders(robot: Described) -> Iterator[AuditFinding]:
         equal.update(names)
         yield _equal_numbers(robot, names, len(names) >= ALMOST_ALL * len(weighed))
     for name, inertia in weighed.items():
-        if name not in equal and _is_round(inertia):
+        if name not in equal and is_round(inertia):
             yield found(
                 'placeholder',
                 name,
@@ -157,17 +157,6 @@ def _base_name(name: str) -> str:
     words = re.split(r'[_\-\s.]+|\d+', name.lower())
     sides = set(chain.from_iterable(SIDES)) | {'front', 'rear', 'back', 'hind', 'middle'}
     return '_'.join(word for word in words if word and word not in sides)
-
-
-def _is_round(inertia: DescribedInertia) -> bool:
-    """Return whether moments are one power of ten, thrice, and the mass is round as well."""
-    diagonal = np.diag(inertia.tensor)
-    if np.ptp(diagonal) > 1e-9 * diagonal.max() or diagonal.max() <= 0.0:
-        return False
-    if np.abs(inertia.tensor - np.diag(diagonal)).max() > 1e-9 * diagonal.max():
-        return False
-    exponent = np.log10(diagonal[0])
-    return bool(abs(exponent - round(exponent)) < 1e-6)
 
 
 def mirror_names(robot: Described) -> list[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """Fix: a URDF in which wrong inertias are plausible ones; what was there is in a comment."""
 
 from collections.abc import Sequence
+import re
 from xml.etree import ElementTree
 
 import numpy as np
@@ -16,10 +17,7 @@ def fixed_urdf(urdf: str, findings: Sequence[AuditFinding]) -> tuple[str, list[s
 
     findings : of its Audit; a link of which no hull is known stays as it is
     """
-    better: dict[str, AuditFinding] = {}
-    for finding in findings:
-        if finding.severity == WRONG and finding.better is not None:
-            better.setdefault(finding.part, finding)
+    better = replaced(findings)
     parser = ElementTree.XMLParser(
         target=ElementTree.TreeBuilder(insert_comments=True), encoding='utf-8'
     )
@@ -35,6 +33,15 @@ def fixed_urdf(urdf: str, findings: Sequence[AuditFinding]) -> tuple[str, list[s
     return ElementTree.tostring(robot, encoding='unicode') + '\n', fixed
 
 
+def replaced(findings: Sequence[AuditFinding]) -> dict[str, AuditFinding]:
+    """Return {link: the finding whose plausible inertia replaces what is wrong with it}."""
+    better: dict[str, AuditFinding] = {}
+    for finding in findings:
+        if finding.severity == WRONG and finding.better is not None:
+            better.setdefault(finding.part, finding)
+    return better
+
+
 def _replace(
     link: ElementTree.Element, inertial: ElementTree.Element, finding: AuditFinding
 ) -> None:
@@ -42,7 +49,7 @@ def _replace(
     assert finding.better is not None
     was = ElementTree.tostring(inertial, encoding='unicode')
     said = f' {finding.name}: {finding.found}. It was: {" ".join(was.split())} '
-    comment = ElementTree.Comment(said.replace('--', '- -'))
+    comment = ElementTree.Comment(re.sub('-(?=-)', '- ', said))
     comment.tail = inertial.tail
     place = list(link).index(inertial)
     link.remove(inertial)

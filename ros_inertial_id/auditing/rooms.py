@@ -104,6 +104,17 @@ def is_possible(inertia: DescribedInertia, rounded: float = ROUNDED_TRIANGLE) ->
     return smaller >= 0.0 and largest <= rounded * (smaller + middle)
 
 
+def is_round(inertia: DescribedInertia) -> bool:
+    """Return whether moments are one power of ten, thrice, as nobody measures."""
+    diagonal = np.diag(inertia.tensor)
+    if np.ptp(diagonal) > 1e-9 * diagonal.max() or diagonal.max() <= 0.0:
+        return False
+    if np.abs(inertia.tensor - np.diag(diagonal)).max() > 1e-9 * diagonal.max():
+        return False
+    exponent = np.log10(diagonal[0])
+    return bool(abs(exponent - round(exponent)) < 1e-6)
+
+
 def about_centre(inertia: DescribedInertia) -> DescribedInertia:
     """Return an ``inertia`` whose tensor is given about the frame of the link."""
     square = inertia.centre @ inertia.centre * np.eye(3)
@@ -140,6 +151,8 @@ def explanation(room: LinkRoom, inertia: DescribedInertia) -> tuple[str, Describ
     """
     if np.ptp(inertia.tensor) <= 1e-6 * np.abs(inertia.tensor).max():
         return 'all six numbers are equal', without_products(inertia)
+    if is_round(inertia):
+        return 'three equal round numbers are placeholders', None
     other = about_centre(inertia)
     if room.allows(other) and other.tensor.any():
         return 'it fits about the frame of the link instead of the centre of mass', other
@@ -151,7 +164,7 @@ def explanation(room: LinkRoom, inertia: DescribedInertia) -> tuple[str, Describ
     for words, factor in TEN:
         other = scaled(inertia, factor)
         if room.is_like_solid(other):
-            fitting.append((f'it fits at {words}, as by a decimal point', other))
+            fitting.append((f'it fits at {words}', other))
         for k, element in enumerate(ELEMENTS):
             tensor = inertia.tensor.copy()
             tensor[k, k] *= factor

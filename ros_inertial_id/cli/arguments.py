@@ -232,7 +232,7 @@ VERBS = {
             argument('--page', 'HTML page to write; default: none', default='', metavar='FILE'),
             argument(
                 '--fix',
-                'URDF to write, with plausible inertias for those that are wrong; default: none',
+                'URDF or MJCF to write, with plausible inertias for wrong ones; default: none',
                 default='',
                 metavar='FILE',
             ),

@@ -1,7 +1,7 @@
 """The page of an audit: verdict, the robot in 3D with what is wrong in red, findings, links."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,11 @@ from ..dynamics.inertial_parameters import about_origin
 HEADS = ('severity', 'link or joint', 'finding', 'found', 'plausible', 'torque', 'at joint')
 DESCRIBED = 'nominal'  # style of links with which nothing is wrong
 ROBOT = 'robot'  # in the column of links, of what concerns all of it
+LARGEST_DRAWN = 2.0  # times the robot: an ellipsoid farther out would make the rest a dot
+VIEW_NOTE = (
+    'Thin: hulls of the shapes. Ellipsoids: solid bodies of uniform density with mass, centre and '
+    'inertia of each link as described; one that is much larger than its hull cannot be.'
+)
 WHY = {WRONG: 'no robot has it', DOUBTFUL: 'look at it', NOTE: 'good to know'}
 LINK_HEADS = (
     'link',
@@ -30,6 +35,8 @@ LINK_HEADS = (
     'of a solid hull [m]',
     'centre outside [m]',
 )
+
+Shape = tuple[list[float], list[list[float]]]  # centre (3,), half axes (3, 3; columns) [m]
 
 
 class AuditedNumbers(NamedTuple):
@@ -56,7 +63,9 @@ def findings_table(findings: Sequence[AuditFinding], advice: bool = False) -> Ta
     for finding in findings:
         torque: Cell | str = ''
         if finding.joint:
-            torque = Cell(f'{significant(finding.torque, 2)} {finding.unit}', finding.torque)
+            torque = Cell(
+                f'{significant(finding.torque, 2)} {finding.unit}', finding.torque, 'unit'
+            )
         row = [
             finding.severity,
             finding.part or ROBOT,
@@ -123,25 +132,33 @@ def robot_in_space(numbers: AuditedNumbers, drawings: Drawings) -> Iterator[Sect
     number = {name: k for k, name in enumerate(names)}
     points = np.array([robot.placements[name][:3, 3] for name in names])
     styles = _styles(numbers.audit)
-    hulls = []
+    hulls, corners = [], [points]
     for name, hull in robot.hulls.items():
-        edges = drawn_edges(hull.placed(robot.placements[name]))
-        hulls.append((f'hull {styles.get(name, DESCRIBED)}', edges))
+        placed = hull.placed(robot.placements[name])
+        corners.append(placed.points)
+        hulls.append((f'hull {styles.get(name, DESCRIBED)}', drawn_edges(placed)))
+    size = float(np.linalg.norm(np.ptp(np.concatenate(corners), axis=0)))
+    ellipsoids, beyond = [], []
+    for name, shape in _ellipsoids(numbers.audit):
+        style = styles.get(name, DESCRIBED)
+        if _reach(shape, points[0]) <= LARGEST_DRAWN * size:
+            ellipsoids.append((style, *shape))
+            continue
+        beyond.append(name)
+        hulls.append((f'hull {style}', [_towards(points[number[name]], shape[0], size)]))
     view = {
         'points': drawings.array(points.ravel()),
         'count': len(names),
         'links': [(number[j.parent], number[j.child], 's-raw') for j in robot.joints],
         'gravity': [0.0, 0.0, -1.0],
         'joints': [('as described', DESCRIBED), (DOUBTFUL, DOUBTFUL), (WRONG, WRONG)],
-        'ellipsoids': list(_ellipsoids(numbers.audit, styles)),
+        'ellipsoids': ellipsoids,
         'hulls': hulls,
     }
-    yield Section(
-        'The robot at zero positions',
-        view=view,
-        note='Thin: hulls of the shapes. Ellipsoids: solid bodies of uniform density with mass, '
-        'centre and inertia of each link as described; one that leaves its hull cannot be.',
-    )
+    note = VIEW_NOTE
+    if beyond:
+        note += f' Too large or too far away to be drawn: {", ".join(beyond)}.'
+    yield Section('The robot at zero positions', view=view, note=note)
 
 
 def _styles(audit: Audit) -> dict[str, str]:
@@ -152,14 +169,27 @@ def _styles(audit: Audit) -> dict[str, str]:
     return styles
 
 
-def _ellipsoids(audit: Audit, styles: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
-    """Yield (style, centre, half axes) of the links with a mass."""
+def _ellipsoids(audit: Audit) -> Iterator[tuple[str, Shape]]:
+    """Yield (link, its ellipsoid) of the links with a mass."""
     for name, link in audit.robot.links.items():
         if link.inertia is None or link.inertia.mass <= 0.0:
             continue
         inertia, T = link.inertia, audit.robot.placements[name]
         ten = about_origin(inertia.mass, inertia.centre, inertia.tensor)
-        yield styles.get(name, DESCRIBED), *ellipsoid(ten, T[:3, :3], T[:3, 3])
+        yield name, ellipsoid(ten, T[:3, :3], T[:3, 3])
+
+
+def _reach(shape: Shape, root: np.ndarray) -> float:
+    """Return how far an ellipsoid is from the ``root`` (3,), at most [m]."""
+    centre, half_axes = shape
+    return float(np.linalg.norm(centre - root) + np.linalg.norm(half_axes, axis=0).max())
+
+
+def _towards(start: np.ndarray, centre: Sequence[float], length: float) -> list[list[float]]:
+    """Return a line [start, end] towards a ``centre`` (3,) which is at most so long [m]."""
+    way = np.array(centre) - start
+    way *= min(1.0, length / max(float(np.linalg.norm(way)), 1e-9))
+    return np.round([start, start + way], 4).tolist()
 
 
 def drawn_edges(hull: Hull) -> list[list[list[float]]]:

@@ -8,11 +8,10 @@ const point = (frame, k) => {
 const heights = points.filter((_, k) => k % 3 === 2);
 const middle = (Math.max(...heights) + Math.min(...heights)) / 2;
 let far = 0.1, time = 0, playing = false, before = null, yaw = 0.7, pitch = 0.35;
-for (let k = 0; k < points.length; k += 3)
-  far = Math.max(far, Math.hypot(points[k], points[k + 1], points[k + 2] - middle));
-
-for (const [, center, axes] of view.ellipsoids || [])
-  far = Math.max(far, Math.hypot(center[0], center[1], center[2] - middle) + Math.hypot(...axes.flat()) / 2);
+const include = ([x, y, z], more = 0) => { far = Math.max(far, Math.hypot(x, y, z - middle) + more); };
+for (let k = 0; k < points.length; k += 3) include(points.subarray(k, k + 3));
+for (const [, edges] of view.hulls || []) edges.flat().forEach(corner => include(corner));
+for (const [, center, axes] of view.ellipsoids || []) include(center, Math.hypot(...axes.flat()) / 2);
 
 function drawArm() {
   const w = arm.clientWidth, h = arm.clientHeight, scale = 0.46 * Math.min(w, h) / far;

@@ -74,6 +74,22 @@ def test_the_mass_on_scales_is_compared():
     assert (found.name, found.found, found.plausible) == ('total mass', '10.64 kg', '21 kg')
 
 
+def test_the_mass_of_an_arm_is_compared_with_that_of_its_maker_but_for_its_tool():
+    text = (Path(__file__).parents[2] / 'urdf' / 'franka.urdf').read_text()
+    tool = '<link name="tool"><inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1"/>'
+    held = (
+        '<joint name="held" type="fixed"><parent link="fr3_flange"/><child link="tool"/></joint>'
+    )
+    for more in ('', f'{tool}</inertial></link>{held}'):
+        whole = text.replace('</robot>', f'{more}</robot>')
+        assert 'total mass' not in {f.name for f in rid.audit(whole)}
+    light = Falsified(text, 'fr3_link2')
+    light.scale_all('link/inertial/mass', 'value', 0.6)
+    (found,) = [f for f in rid.audit(light.text()) if f.name == 'total mass']
+    assert (found.severity, found.found) == (WRONG, '10.8 kg')
+    assert found.plausible.startswith('17.8 kg; data sheet')
+
+
 def test_findings_are_sorted_by_torque_which_is_that_of_the_difference():
     falsified = Falsified(walker(), 'right_shank')
     falsified.scale(1e3)
@@ -163,6 +179,21 @@ def test_mjcf_and_sdf_are_read(text, suffix, tmp_path):
     path.write_text(text.replace('0.9', '0.014').replace('0.1"/>', '0.001"/>'))
     path.write_text(path.read_text().replace('<izz>0.1', '<izz>0.001'))
     assert rid.audit(path).status == 0
+
+
+def test_a_fixed_mjcf_is_good_and_else_the_same(tmp_path):
+    given, fixed = tmp_path / 'given.xml', tmp_path / 'fixed.xml'
+    given.write_text(MJCF)
+    assert rid.audit(given).fix(fixed) == ['arm']
+    assert rid.audit(fixed).status == 0
+    start, was, end = MJCF.partition(
+        '<inertial pos="0 0 -0.2" mass="1" diaginertia="0.9 0.9 0.1"/>'
+    )
+    text = fixed.read_text()
+    assert text.startswith(start) and text.endswith(end) and f'It was: {was} -->' in text
+    given.with_suffix('.sdf').write_text(SDF)
+    with pytest.raises(ConfigError, match='an SDF is not fixed'):
+        rid.audit(given.with_suffix('.sdf')).fix(fixed)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,11 @@ import re
 import shutil
 import subprocess
 
+from falsified_descriptions import Falsified, walker
 import pytest
 from test_report import OPTIONS, record
 
+import ros_inertial_id as rid
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.report import write_report
 
@@ -189,3 +191,27 @@ def test_the_moving_arm_and_its_curves_follow_the_time(motion_text, tmp_path, wi
     assert float(first['lines'][0]) == 52.0 < float(half['lines'][0])
     assert found['play'] == 'Play' and found['spheres'] == 1 and found['over'] <= 0
     assert found['curves'] == [3, 3, 3, 3] and min(found['limits'][:3]) >= 4
+
+
+def test_an_audited_robot_is_as_large_as_its_picture_where_a_centre_is_in_millimetres(tmp_path):
+    falsified = Falsified(walker(), 'right_thigh')
+    falsified.move([1e3] * 3)
+    page = rid.audit(falsified.text()).page(tmp_path / 'audit.html').read_text('utf-8')
+    found = seen(
+        page,
+        tmp_path,
+        390,
+        """
+      const arm = document.getElementById('arm'), place = arm.getBoundingClientRect();
+      arm.dispatchEvent(new PointerEvent('pointermove', {buttons: 1}));  // draws
+      const boxes = kind => [...arm.querySelectorAll(kind)].map(e => e.getBoundingClientRect());
+      const hulls = boxes('.hull.nominal, .hull.wrong'), red = boxes('.hull.wrong');
+      const top = Math.min(...hulls.map(b => b.top)), low = Math.max(...hulls.map(b => b.bottom));
+      return {over: document.documentElement.scrollWidth - innerWidth, red: red.length,
+        share: (low - top) / place.height, inside: hulls.every(
+          b => b.top >= place.top - 1 && b.bottom <= place.bottom + 1),
+        ellipsoids: arm.querySelectorAll('.ellipsoid').length,
+        note: document.body.innerText.includes('to be drawn: right_thigh.')};""",
+    )
+    assert found['over'] <= 0 and found['inside'] and found['note']
+    assert found['red'] > 10 and found['ellipsoids'] == 6 and found['share'] > 0.3, found

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
+import re
 from typing import Any
 from xml.parsers import expat
 
@@ -109,6 +110,27 @@ def patched_mjcf(
         edits += _joint_edits(data, tags, numbers, joint, wanted)
     passive = {j: wanted.bias for j, wanted in joints.items() if j not in tags.actuators}
     return edited(data, [*edits, *_bias_edits(data, tags, passive)])
+
+
+def with_inertias(text: str, inertias: Mapping[str, tuple[np.ndarray, str]]) -> str:
+    """
+    Return the ``text`` of an MJCF file with the inertias of some bodies in it.
+
+    inertias : {body: (ten parameters (10,) in its frame, why)}; why becomes a comment
+    RobotModelError where the elements are in another file, or a body has no name.
+    """
+    data = text.encode()
+    tags = _read(data)
+    edits: list[Edit] = []
+    for name, (parameters, why) in inertias.items():
+        body = _element(tags.bodies, name, 'body')
+        was = 'none'
+        if body.inertial is not None:
+            was = text_at(data, body.inertial)
+        said = re.sub('-(?=-)', '- ', f' {why}. It was: {" ".join(was.split())} ')
+        for start, end, written in _inertial_edits(data, body, parameters):
+            edits.append((start, end, written.replace('<inertial', f'<!--{said}--><inertial', 1)))
+    return edited(data, edits)
 
 
 def _read(data: bytes) -> _Tags:
