@@ -3,14 +3,19 @@
 from dataclasses import replace
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
 from scipy.spatial.transform import Rotation
 
+from ros_inertial_id.api.model import model_of
 from ros_inertial_id.checks.check import check
+from ros_inertial_id.dynamics.friction import as_step
+from ros_inertial_id.dynamics.mjcf import mjcf_description
 from ros_inertial_id.errors import InertialIdError
 from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.model.outcome import robot_entry
 from ros_inertial_id.identification.settings import load_options
 from ros_inertial_id.measurement import signals
 from ros_inertial_id.measurement.recording import Channel, Recording
@@ -228,3 +233,100 @@ def test_odometry_says_what_an_imu_reads():
 def test_feet_are_named_as_they_are(changes, words):
     with pytest.raises(InertialIdError, match=words):
         robot(**changes)
+
+
+def held_by_mujoco(identified):
+    """Return a Model like an ``identified`` one, whose dry friction is a step."""
+    return model_of(replace(identified, parameters=tuple(map(as_step, identified.parameters))))
+
+
+def by_model(model, state, without=None):
+    """Return force, moment and torques (N, 18) of a ``model``; without : a law that is left out."""
+    robot, parameters = model._robot, model.identified.parameters
+    values = model.identified.values * [p.law != without for p in parameters]
+    (block,) = FLOATING.regress(state, robot, parameters)
+    return np.stack(list(block.predicted(values).values()), axis=-1)
+
+
+def by_mujoco(path, state, placed):
+    """Return what ``by_model`` does by MuJoCo; placed : (4, 4) free body in the base's frame."""
+    model = mujoco.MjModel.from_xml_path(str(path))
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    data, out = mujoco.MjData(model), []
+    R, p = placed[:3, :3], placed[:3, 3]
+    turns = Rotation.random(len(state.t), random_state=2)
+    for k, turn in enumerate(turns):
+        force, alpha, omega = state.base[k].reshape(3, 3)
+        at = force + np.cross(alpha, p) + np.cross(omega, np.cross(omega, p))
+        quaternion = (turn * Rotation.from_matrix(R)).as_quat()[[3, 0, 1, 2]]
+        data.qpos[:] = np.concatenate([turn.apply(p), quaternion, state.q[k]])
+        data.qvel[:] = np.concatenate([turn.apply(np.cross(omega, p)), R.T @ omega, state.v[k]])
+        linear = turn.apply(at) + model.opt.gravity
+        data.qacc[:] = np.concatenate([linear, R.T @ alpha, state.a[k]])
+        mujoco.mj_inverse(model, data)
+        dry = model.dof_frictionloss * np.sign(data.qvel)
+        push, turning, tau = np.split(data.qfrc_inverse + dry, [3, 6])
+        push = turn.inv().apply(push)
+        out.append(np.concatenate([push, R @ turning + np.cross(p, push), tau]))
+    return np.array(out)
+
+
+def by_pinocchio(path, state):
+    """Return what ``by_model`` does by pinocchio's free flyer of a URDF."""
+    model = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
+    data, out = model.createData(), []
+    for k, turn in enumerate(Rotation.random(len(state.t), random_state=2)):
+        force, alpha, omega = state.base[k].reshape(3, 3)
+        q = np.concatenate([np.zeros(3), turn.as_quat(), state.q[k]])
+        v = np.concatenate([np.zeros(3), omega, state.v[k]])
+        linear = force + turn.inv().apply(model.gravity.linear)
+        a = np.concatenate([linear, alpha, state.a[k]])
+        dry = model.upperDryFrictionLimit * np.sign(v)
+        out.append(pin.rnea(model, data, q, v, a) + model.damping * v + dry)
+    return np.array(out)
+
+
+def test_written_robot_has_the_force_on_its_base_and_the_torques(model, tmp_path):
+    robot = held_by_mujoco(model)
+    state = FLOATING.random_state(robot._robot, 20, np.random.default_rng(4))
+    path = tmp_path / 'robot.xml'
+    assert robot.export('mujoco', path).not_held == []
+    expected = by_model(robot, state)
+    np.testing.assert_allclose(by_mujoco(path, state, np.eye(4)), expected, rtol=0.0, atol=1e-9)
+    path = tmp_path / 'robot.urdf'
+    assert len(robot.export('urdf', path).not_held) == 12  # rotors
+    expected = by_model(robot, state, 'armature')
+    np.testing.assert_allclose(by_pinocchio(path, state), expected, rtol=0.0, atol=1e-9)
+    assert len(robot.to_urdf(path)) >= 12
+    written = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
+    assert pin.computeTotalMass(written) == pytest.approx(robot.total_mass.value, abs=1e-9)
+
+
+def test_mjcf_of_a_free_body_keeps_its_joint_and_gets_the_numbers(model, tmp_path):
+    given = tmp_path / 'given.xml'
+    held_by_mujoco(model).export('mujoco', given)
+    where = 'name="trunk" pos="0.1 -0.2 0.3" quat="0.6 0 0.8 0"'
+    text = given.read_text().replace('name="trunk"', where)
+    given.write_text(text)
+    flying = {'base': 'flying', 'feet': [], 'coulomb_width': 0.0}
+    gravity = np.array([0.0, 0.0, -9.81])
+    quadruped = FLOATING.build(mjcf_description(given), options(**flying), gravity)
+    assert quadruped.weight == pytest.approx(9.81 * model_of(model).total_mass.value)
+    parameters = FLOATING.parameters(quadruped, options(**flying))
+    bodies = 1.1 * quadruped.inertias.ravel()
+    values = np.concatenate([bodies, np.linspace(0.01, 0.1, len(parameters) - len(bodies))])
+    changed = replace(
+        model,
+        robot=robot_entry(quadruped),
+        options={**model.options, **flying},
+        parameters=parameters,
+        values=values,
+    )
+    robot, path = model_of(changed), tmp_path / 'robot.xml'
+    robot.export('mujoco', path)
+    assert path.read_text().count('<freejoint />') == 1
+    assert len(path.read_text().splitlines()) == len(text.splitlines())
+    state = FLOATING.random_state(robot._robot, 20, np.random.default_rng(4))
+    placed = pin.XYZQUATToSE3(np.array([0.1, -0.2, 0.3, 0.0, 0.8, 0.0, 0.6])).homogeneous
+    expected = by_model(robot, state)
+    np.testing.assert_allclose(by_mujoco(path, state, placed), expected, rtol=0.0, atol=1e-9)
