@@ -21,6 +21,8 @@ from ros_inertial_id.measurement import signals
 from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.procedures.payload import identify_payload
+from ros_inertial_id.report.summary import outline, summary
+from ros_inertial_id.report.whole import whole_of
 from ros_inertial_id.rigs.floating_base.base_motion import base_motion
 from ros_inertial_id.rigs.simulation.quadruped import (
     BASE_IMU,
@@ -86,6 +88,23 @@ def test_whole_mass_and_its_centre_are_found_by_a_robot_on_its_feet(bare, model)
     assert len(z) > 80 and 0.5 < np.sqrt(np.mean(np.square(z))) < 1.5  # one recording of 12 s
     summary = model.preprocessing[0]
     assert summary['base_time_offset'] == pytest.approx(4e-3, abs=1e-3)
+
+
+def test_whole_is_said_with_errors_over_the_range(bare, model):
+    found = dict(zip((p.name for p in model.parameters), model.values))
+    middle = [np.mean(model.validity_range[joint]['q']) for joint in model.robot['joints']]
+    whole = whole_of(model)
+    mass, place = centre(found, middle)
+    assert whole.mass == pytest.approx(mass)
+    np.testing.assert_allclose(whole.centre, place, atol=1e-9)
+    true_mass, true_place = centre(bare[1], middle)
+    assert abs(mass - true_mass) < 4.0 * whole.mass_error
+    assert np.all(np.abs(place - true_place) < 4.0 * whole.errors)
+    assert np.all(whole.largest_errors >= whole.errors)
+    assert np.all(whole.largest_errors < 2e-3)
+    entry = outline(model)['whole']
+    assert entry['mass']['value'] == whole.mass and entry['z']['value'] == whole.centre[2]
+    assert f'All bodies together: {mass:.3f} ' in summary(model)
 
 
 def test_load_on_the_trunk_is_weighed(model):
