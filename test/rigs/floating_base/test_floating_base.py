@@ -7,6 +7,8 @@ import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
+from rosbags.rosbag2 import Writer
+from rosbags.typesys import get_typestore, Stores
 from scipy.spatial.transform import Rotation
 
 from ros_inertial_id.api.model import model_of
@@ -18,12 +20,14 @@ from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.model.outcome import robot_entry
 from ros_inertial_id.identification.settings import load_options
 from ros_inertial_id.measurement import signals
+from ros_inertial_id.measurement.bags.bag import read_bag
 from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.procedures.payload import identify_payload
 from ros_inertial_id.report.summary import outline, summary
 from ros_inertial_id.report.whole import whole_of
 from ros_inertial_id.rigs.floating_base.base_motion import base_motion
+from ros_inertial_id.rigs.floating_base.contacts import recorded_contacts
 from ros_inertial_id.rigs.simulation.quadruped import (
     BASE_IMU,
     FEET,
@@ -162,6 +166,28 @@ def test_rows_hold_of_a_free_flyer_whatever_its_feet_push(touch):
     assert len(block.groups) == 18
     for group in block.groups:
         np.testing.assert_allclose(group.W @ values[group.columns], group.y, atol=1e-9)
+
+
+def test_one_topic_of_flags_per_foot_says_what_forces_say(bare, tmp_path):
+    channel = bare[0].channels[FEET_FORCES].rows(slice(0, 2000))
+    forces = replace(bare[0], channels={FEET_FORCES: channel})
+    quadruped, topics = robot(), [f'/{foot}/contact' for foot in FEET]
+    store = get_typestore(Stores.ROS2_JAZZY)
+    flag = store.types['std_msgs/msg/Bool']
+    threshold = 0.03 * quadruped.weight
+    with Writer(tmp_path / 'bag', version=9) as writer:
+        for topic, values in zip(topics, channel.fields['effort'].T):
+            connection = writer.add_connection(topic, flag.__msgtype__, typestore=store)
+            for stamp, force in zip(channel.stamp_ns, values):
+                message = store.serialize_cdr(flag(bool(force > threshold)), flag.__msgtype__)
+                writer.write(connection, int(stamp), message)
+    flags = read_bag(tmp_path / 'bag')
+    by_flags = recorded_contacts(flags, quadruped, options(contact_topic=' '.join(topics)))
+    by_forces = recorded_contacts(forces, quadruped, options())
+    t = np.linspace(0.1, (channel.stamp_ns[-1] - channel.stamp_ns[0]) * 1e-9 - 0.1, 300)
+    standing = by_flags.standing(t, len(FEET), 0.02)
+    np.testing.assert_array_equal(standing, by_forces.standing(t, len(FEET), 0.02))
+    assert standing.any() and not standing.all()
 
 
 def altered(recording, topic, **fields):
