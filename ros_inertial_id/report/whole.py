@@ -28,7 +28,7 @@ class Whole:
 
     frame : link in whose frame the centre is, that of the base
     mass, mass_error : [kg]
-    centre, errors : (3,) with the joints in the middle of their range [m], NaN where not determined
+    centre, errors : (3,) joints in the middle of their range [m], NaN where not determined
     largest_errors : (3,) over the range of the joints in the training [m]
     """
 

@@ -286,7 +286,7 @@ def held_by_mujoco(identified):
 
 
 def by_model(model, state, without=None):
-    """Return force, moment and torques (N, 18) of a ``model``; without : a law that is left out."""
+    """Return force, moment and torques (N, 18) of a ``model``; without : a law left out."""
     robot, parameters = model._robot, model.identified.parameters
     values = model.identified.values * [p.law != without for p in parameters]
     (block,) = FLOATING.regress(state, robot, parameters)
