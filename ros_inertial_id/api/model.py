@@ -18,7 +18,12 @@ from .table import LinkRow, Row, Table, table
 from ..checks.admission import usable_by
 from ..checks.finding import NOT_CHECKED, Verdict, verdict_of
 from ..dynamics.inertial_parameters import about_origin, bodies, carrying_body
-from ..dynamics.robot_model import gravity_from_mounting, RobotModel, STANDARD_GRAVITY
+from ..dynamics.robot_model import (
+    FloatingTree,
+    gravity_from_mounting,
+    RobotModel,
+    STANDARD_GRAVITY,
+)
 from ..errors import ConfigError, EstimationError, file_errors
 from ..identification.files import MODEL_FILE, read_text, write_text
 from ..identification.identified_model import IdentifiedModel
@@ -423,7 +428,7 @@ class Model:
         from ..procedures.held_again import AS_IT_IS, Held, held_again
 
         terms, held = target_named(target).holds, Held(self.identified, AS_IT_IS)
-        if isinstance(self._robot, RobotModel):
+        if isinstance(self._robot, RobotModel | FloatingTree):
             held = held_again(self.identified, self.held_rows, terms)
         model = replace(self, identified=held.model)
         lines = not_held(self.identified, terms, held.again)

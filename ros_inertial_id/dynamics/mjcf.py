@@ -80,11 +80,12 @@ def mjcf_description(path: str | Path) -> str:
     What pinocchio cannot read, or would read as another mechanism, is compiled by MuJoCo before;
     RobotModelError where that is not installed, or does not help.
     """
-    root, (model, points, welds) = _read(path)
+    text = _read(path)
+    root, (model, points, welds) = text.root, text.parsed
     if model.njoints < 2:
         raise RobotModelError(f'{path} has no moving joint', expected='at least one')
     tree = TreeDescription(model.name or 'mjcf', WORLD, str(Path(path).resolve()))
-    links = _add_bodies(model, tree)
+    links = _add_bodies(model, tree, text.free)
     for constraint in points:
         _say_closure(tree, 'point', constraint, links)
     for constraint in welds:
@@ -103,21 +104,19 @@ def mjcf_description(path: str | Path) -> str:
 
 
 def _read(path):
-    """Return the root element of an MJCF file, and pinocchio's model and closures."""
+    """Return the _MjcfText of an MJCF file, which pinocchio reads."""
     try:
         root = ElementTree.parse(path).getroot()
     except (OSError, ElementTree.ParseError) as error:
         raise RobotModelError(f'{path} cannot be read', expected='XML', found=error) from None
     try:
-        text = _MjcfText(path, root)
-        return text.root, text.parsed()
+        return _MjcfText(path, root)
     except RobotModelError as refusal:
         compiled = compiled_mjcf(path)
         if compiled is None:
             raise refusal
         _logger.info('%s is read as MuJoCo compiles it: %s', path, refusal)
-    text = _MjcfText(path, compiled)
-    return text.root, text.parsed()
+    return _MjcfText(path, compiled)
 
 
 class _MjcfText:
@@ -125,11 +124,14 @@ class _MjcfText:
     An MJCF file, changed into what pinocchio reads as MuJoCo does.
 
     path : of the file; root : its element, which is changed
+    free : name of its first body where it has a free joint, else ''
+    parsed : pinocchio's model, its closures of points and of frames
     """
 
     def __init__(self, path: str | Path, root: ElementTree.Element) -> None:
         self.path = path
         self.root = root
+        self.free = ''
         world = self.root.find('worldbody')
         if world is None or world.find('.//body') is None:
             raise RobotModelError(f'{path} has no bodies', expected='<worldbody><body ...>')
@@ -144,9 +146,9 @@ class _MjcfText:
         self._mount()
         self._put_bodies_on_base()
         self._warn_of_left_out()
+        self.parsed = self._parsed()
 
-    def parsed(self):
-        """Return pinocchio's model, its closures of points and of frames."""
+    def _parsed(self):
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / 'robot.xml'
             file.write_text(ElementTree.tostring(self.root, encoding='unicode'), encoding='utf-8')
@@ -253,6 +255,7 @@ class _MjcfText:
                 do='draw a body that closures alone carry in a page of YAML, as joint: free',
             )
         for body in free:
+            self.free = body.get('name', '')
             _logger.warning(
                 '%s is free in the MJCF; it is taken to be mounted as it is there, and '
                 'its free joint is left out; a base that moves: identify with '
@@ -298,8 +301,12 @@ def _words(element):
     return f'<{" ".join([element.tag, *(f"{k}={v!r}" for k, v in element.items())])}>'
 
 
-def _add_bodies(model, tree):
-    """Add links and joints of pinocchio's model; return the links of its joints, base first."""
+def _add_bodies(model, tree, free):
+    """
+    Add links and joints of pinocchio's model; return the links of its joints, base first.
+
+    free : name of the body on the base that a free joint moved, to which the base's inertia goes
+    """
     frames = [frame for frame in model.frames if frame.type == pin.FrameType.BODY]
     links = {frame.parentJoint: frame.name for frame in reversed(frames)}
     for j in range(1, model.njoints):
@@ -313,8 +320,13 @@ def _add_bodies(model, tree):
         joint_placement = model.jointPlacements[j].homogeneous
         tree.joint(model.names[j], kind, ends, joint_placement, axes=axes, limits=limits)
     for frame in frames:
-        if frame.name not in links.values():
-            tree.point(frame.name, links[frame.parentJoint], frame.placement.homogeneous)
+        if frame.name in links.values():
+            continue
+        inertial = None
+        if frame.name == free:
+            inertia = frame.placement.actInv(model.inertias[0])
+            inertial = inertia.mass, inertia.lever, inertia.inertia
+        tree.point(frame.name, links[frame.parentJoint], frame.placement.homogeneous, inertial)
     return links
 
 

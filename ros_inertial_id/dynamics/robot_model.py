@@ -5,7 +5,7 @@ Meshes are never loaded.  Bodies and joints are numbered from 0 in pinocchio's o
 comes before its children); links fixed to one another are one body.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 import fnmatch
 from functools import cached_property, lru_cache
@@ -165,6 +165,26 @@ class RobotModel:
         for array in (self.rotations, self.translations, self.axes):
             digest.update((np.round(array, 6) + 0.0).tobytes())
         return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class FloatingTree:
+    """
+    A robot whose joints are a tree on a base that moves.
+
+    tree : RobotModel of the joints on the base, held; its base link is a body of the robot where
+        what holds it is known
+    """
+
+    tree: RobotModel
+
+
+def numbered_links(robot: RobotModel, names: Collection[str]) -> list[tuple[int, str]]:
+    """Return (number, link) of a robot's bodies; -1 of the base, if it is one of ``names``."""
+    links = list(enumerate(robot.link_names))
+    if robot.base_link in names:
+        links.insert(0, (-1, robot.base_link))
+    return links
 
 
 def robot_from_options(

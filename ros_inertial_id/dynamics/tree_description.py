@@ -38,6 +38,7 @@ COMPOSITE = {
 }
 SEVERAL = {kind: len(joints) for kind, joints in COMPOSITE.items()}  # degrees of freedom
 KINDS = (*SINGLE, *COMPOSITE)
+Inertial = tuple[float, np.ndarray, np.ndarray]  # mass, centre and tensor, see ``link``
 # Elements of an inertia tensor in the order of a URDF: attribute, row, column.
 TENSOR = (
     ('ixx', 0, 0),
@@ -78,9 +79,7 @@ class TreeDescription:
         if lines:
             self.options.setdefault(option, []).extend(lines)
 
-    def link(
-        self, name: str, inertial: tuple[float, np.ndarray, np.ndarray] | None = None
-    ) -> None:
+    def link(self, name: str, inertial: Inertial | None = None) -> None:
         """
         Add a link, which a joint must carry.
 
@@ -101,9 +100,15 @@ class TreeDescription:
             )
         self._parts.append(f'<link name="{escape(name)}">{body}</link>')
 
-    def point(self, name: str, parent: str, place: np.ndarray) -> str:
-        """Add a frame at a ``place`` (4, 4) of the link ``parent``; return its ``name``."""
-        self.link(name)
+    def point(
+        self, name: str, parent: str, place: np.ndarray, inertial: Inertial | None = None
+    ) -> str:
+        """
+        Add a frame at a ``place`` (4, 4) of the link ``parent``; return its ``name``.
+
+        inertial : of what is fixed there, see ``link``
+        """
+        self.link(name, inertial)
         self._add_joint(f'{name}_fixed', 'fixed', (parent, name), place)
         return name
 

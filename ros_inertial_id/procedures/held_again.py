@@ -13,7 +13,7 @@ from ..checks.check import check_and_read
 from ..checks.checked import cleaned
 from ..errors import InertialIdError, RecordingError
 from ..identification.identified_model import IdentifiedModel
-from ..identification.identify import identify, identify_data
+from ..identification.identify import Identification, identify, identify_data
 from ..identification.model.held_laws import HeldRows, identified_by, is_all_held, options_of
 from ..identification.model.targets import laws_held
 from ..measurement.bags.log import read_recording
@@ -59,15 +59,18 @@ def held_again(model: IdentifiedModel, rows: HeldRows | None, terms: Collection[
         except InertialIdError as error:
             _logger.info('the kept rows do not serve: %s', error)
     try:
-        rows = _rows_of_recordings(model, terms)
-        again = identified_by(rows, model, terms)
+        again = _of_recordings(model, terms)
         return Held(again, FROM_RECORDINGS, again)
     except InertialIdError as error:
         return Held(model, DROPPED.format(why=error), dropped=True)
 
 
-def _rows_of_recordings(model: IdentifiedModel, terms: Collection[str]) -> HeldRows:
-    """Return the rows of the recordings that a ``model`` is of; InertialIdError where none are."""
+def _of_recordings(model: IdentifiedModel, terms: Collection[str]) -> IdentifiedModel:
+    """
+    Return the model of the recordings of a ``model`` by the laws that ``terms`` hold.
+
+    InertialIdError where they cannot be read, or are not of joints of a tree.
+    """
     urdf, options, laws = (
         model.robot['urdf'],
         options_of(model),
@@ -77,23 +80,26 @@ def _rows_of_recordings(model: IdentifiedModel, terms: Collection[str]) -> HeldR
     if not entries:
         raise RecordingError('the model names no recordings')
     recordings = [_recording(entry, urdf) for entry in entries]
-    if tuple(options.friction) != ('auto',):  # which has columns of all laws that are held
+    chosen_by_data = tuple(options.friction) == ('auto',)  # which has columns of all laws held
+    if not chosen_by_data:
         options = replace(options, friction=laws, coulomb_width=0.0)
-    rows = _rows_of(recordings, options, model)
-    if rows is None:
+    again = _identified(recordings, options, model)
+    if again.rows is not None:
+        return identified_by(again.rows, model, terms)
+    if chosen_by_data:
         raise RecordingError('the recordings are not of joints of a tree')
-    return rows
+    return again.model  # of a base that moves, of which no rows are kept
 
 
-def _rows_of(
+def _identified(
     recordings: Sequence[Recording], options: Any, model: IdentifiedModel
-) -> HeldRows | None:
-    """Return the rows of ``recordings`` as an identification with ``options`` reads them."""
+) -> Identification:
+    """Return what an identification of ``recordings`` with ``options`` finds."""
     words = {'method': model.method, 'urdf': model.robot['urdf']}
     found, data, columns = check_and_read(recordings, options, **words)
     if data:
-        return identify_data(data, columns=columns).rows
-    return identify(cleaned(recordings, found), options, **words).rows
+        return identify_data(data, columns=columns)
+    return identify(cleaned(recordings, found), options, **words)
 
 
 def _recording(entry: Mapping[str, Any], urdf: str) -> Recording:

@@ -26,6 +26,7 @@ from .sheet import Card, Section, Sheet
 from .summary import outline_of
 from .uses import Uses, uses_of
 from .viewer import inertia_view
+from .whole import Whole, whole_of
 from .words import chapters
 from ..checks.finding import DO_NOT_USE
 from ..identification.identified_model import IdentifiedModel
@@ -77,6 +78,11 @@ class IdentifiedNumbers:
         return links_of(self.model)
 
     @cached_property
+    def whole(self) -> Whole | None:
+        """Return mass and centre of all bodies where the base moves, else None."""
+        return whole_of(self.model)
+
+    @cached_property
     def residuals(self) -> dict[str, Any]:
         """Return {part of the data: {filtered, raw: residuals}}."""
         return fits(self.model)
@@ -106,7 +112,7 @@ def head(numbers: IdentifiedNumbers, drawings: Drawings) -> Sheet:
         table=tables.uses_grid(numbers.uses),
         charts=_overview(numbers, drawings),
         commands=next_steps(model, numbers.model_file),
-        numbers=outline_of(model, numbers.sentences, numbers.uses, numbers.links),
+        numbers=outline_of(model, numbers.sentences, numbers.uses, (numbers.links, numbers.whole)),
     )
 
 
@@ -221,6 +227,7 @@ def links(numbers: IdentifiedNumbers, drawings: Drawings) -> Iterator[Section]:
         'What the links weigh',
         f'{len(numbers.links)} links, {sure} with a mass of their own that the torques determine; '
         'of the others, sums',
+        numbers.sentences['Whole robot'],
         tables=[tables.links_table(numbers.links)],
         opened=False,
         view=view,

@@ -16,6 +16,7 @@ from . import (
     prediction_facts,
     recording_facts,
     replay_facts,
+    whole,
 )
 from .knowledge import DIFFERENT
 
@@ -168,6 +169,14 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
             'missing',
             'Under this mounting no motion excites {missing}; other mountings need them. Record '
             'with the base tilted before the robot is mounted another way.',
+        ),
+    ),
+    whole.WholeFacts: (
+        (ALWAYS, 'All bodies together: {mass} kg.'),
+        (
+            'largest',
+            'Centre of mass in {frame}, joints in the middle of their range: {centre} mm; '
+            'largest standard errors over the range of the training: {largest} mm.',
         ),
     ),
     budget_facts.BudgetFacts: (

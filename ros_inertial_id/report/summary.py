@@ -10,6 +10,7 @@ from .parameter_tables import friction_table
 from .replay_facts import without_curves
 from .tables import joints_table
 from .uses import Uses, uses_of
+from .whole import Whole, whole_of
 from .words import chapters
 from ..identification.identified_model import IdentifiedModel
 from ..measurement.summary import Summary
@@ -76,13 +77,20 @@ def _vector(components: Iterable[float]) -> str:
 
 def outline(model: IdentifiedModel) -> dict[str, Any]:
     """Return the numbers of a ``model`` for programs: those of --json and of the page."""
-    return outline_of(model, chapters(model), uses_of(model), links_of(model))
+    return outline_of(model, chapters(model), uses_of(model), (links_of(model), whole_of(model)))
 
 
 def outline_of(
-    model: IdentifiedModel, texts: Mapping[str, Sequence[str]], uses: Uses, links: Sequence[Link]
+    model: IdentifiedModel,
+    texts: Mapping[str, Sequence[str]],
+    uses: Uses,
+    weights: tuple[Sequence[Link], Whole | None],
 ) -> dict[str, Any]:
-    """Return the ``outline`` of a ``model`` whose chapters, uses and links are computed."""
+    """Return the ``outline`` of a ``model``; weights : its links, and the whole if it has one."""
+    links, whole = weights
+    whole_entry = {}
+    if whole:
+        whole_entry['whole'] = whole.to_dict()
     statistics = dict(model.statistics)
     if 'unconstrained' in statistics:
         unconstrained = dict(statistics['unconstrained'])
@@ -99,6 +107,7 @@ def outline_of(
         **statistics,
         'uses': uses.to_dict(),
         'links': [link.to_dict() for link in links],
+        **whole_entry,
         'base_parameters': [_entry(entry) for entry in model.base],
         'mounting_parameters': of_parameters,
         'preprocessing': model.preprocessing,

@@ -22,6 +22,7 @@ def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
         parameter_facts,
         prediction_facts,
         replay_facts,
+        whole,
     )  # and all their tuples: when something is said
     from .recording_words import recording_sentences
     from .sentences import said
@@ -40,6 +41,7 @@ def chapters(model: IdentifiedModel, listed: int = 10) -> dict[str, list[str]]:
         ),
         'Replay': said(replay_facts.replay_facts(model)),
         'Recordings': [*said(parameter_facts.structure_facts(model)), *recording_sentences(model)],
+        'Whole robot': said(whole.whole_facts(whole.whole_of(model))),
         'Parameters': said(parameter_facts.parameter_facts(model, evaluated, listed)),
         'Uncertainty': said(budget_facts.budget_facts(model, evaluated, listed)),
         'What would help': said(

@@ -11,7 +11,7 @@ import numpy as np
 from rclpy.duration import Duration
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import Imu, JointState
-from std_msgs.msg import Bool, Float64MultiArray, String
+from std_msgs.msg import Empty, Float64MultiArray, String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -210,12 +210,12 @@ def test_what_cannot_be_done_is_refused_in_words(graph, tmp_path):
     assert 'nobody publishes /nowhere, /flag; there is: ' in response.message
     assert '/joint_states' in response.message
     graph.node.create_publisher(String, 'nowhere', 10)
-    graph.node.create_publisher(Bool, 'flag', 10)
+    graph.node.create_publisher(Empty, 'flag', 10)
     graph.until(lambda: graph.node.count_subscribers('nowhere'), 'the recorder')
     graph.until(lambda: 'nobody publishes' not in graph.call('recorder/start').message, 'the flag')
     response = graph.call('recorder/start')
     assert not response.success
-    assert '/flag' in response.message and 'std_msgs/msg/Bool' in response.message
+    assert '/flag' in response.message and 'std_msgs/msg/Empty' in response.message
     assert 'sensor_msgs/msg/JointState' in response.message
     assert not out.exists() or not list(out.iterdir())
 

@@ -26,7 +26,7 @@ from ...dynamics.inertial_parameters import (
     parameters_of,
     pseudo_inertia,
 )
-from ...dynamics.robot_model import link_placements, RobotModel
+from ...dynamics.robot_model import link_placements, numbered_links, RobotModel
 from ...errors import RobotModelError
 from ...estimation.least_squares import nonnegative_solution
 
@@ -56,11 +56,11 @@ def corrected_urdf(
     tags = _Tags(data)
     edits = [(*span, f'<!-- repeated: {text_at(data, span)} -->') for span in tags.repeated]
     first_columns = bodies(parameters)
-    for body, link in enumerate(robot.link_names):
+    for body, link in numbered_links(robot, first_columns):
         first = first_columns[link]
         pi = np.asarray(values)[first : first + 10]
         check_consistent(pi, link)
-        edits += _body_edits(data, robot, tags.links, body, pseudo_inertia(pi))
+        edits += _body_edits(data, robot, tags.links, (body, link), pseudo_inertia(pi))
     for joint in robot.joint_names:
         top = _fastest(robot, joint, validity_range or {})
         friction = damping_and_friction(parameters, values, joint, top)
@@ -175,8 +175,13 @@ class _Tags:
             self.repeated.append(span)
 
 
-def _body_edits(data, robot, links, body, P):
-    """Return the edits that give the links of a body the pseudo-inertia P in its joint frame."""
+def _body_edits(data, robot, links, of, P):
+    """
+    Return the edits that give the links of a body the pseudo-inertia P in its joint frame.
+
+    of : (its number, its first link)
+    """
+    body, first_link = of
     placements = {}
     for name, (body_of_link, G) in link_placements(robot).items():
         if body_of_link == body:
@@ -184,7 +189,7 @@ def _body_edits(data, robot, links, body, P):
     nominal = {name: _nominal(data, links[name]) for name in placements}
     massive = [name for name in placements if nominal[name][0] > 0.0]
     if not massive:
-        massive = [robot.link_names[body]]
+        massive = [first_link]
     shares = shares_of(massive, placements, nominal, P)
     edits, remainder = [], P
     # The heaviest comes last and takes the rounding of the others.

@@ -24,7 +24,7 @@ from ..identified_model import IdentifiedModel, plain
 from ...dynamics.friction import friction_column, JOINT_TERMS, LAWS
 from ...dynamics.inertial_parameters import about_center, bodies, Parameter
 from ...dynamics.pinocchio_model import pinocchio_model
-from ...dynamics.robot_model import RobotModel
+from ...dynamics.robot_model import FloatingTree, RobotModel
 from ...dynamics.tree_description import mjcf_source
 from ...errors import ConfigError, EstimationError
 from ...given_files import given_text
@@ -39,6 +39,7 @@ SHORTEST_STEP = 5e-4  # [s] of a simulation in whose history the delay of the MJ
 # steps beyond 2 ms it takes two.
 STIFF_FRICTION = 0.004, 1.0
 SERVO_GAINS = ('stiffness', 'damping')
+WORLD = 'world'
 MJCF_TERMS = {'friction': 'frictionloss'}  # of joint_terms: attribute of a joint, else its name
 MJCF_KINDS = {False: 'hinge', True: 'slide'}  # of joints, if prismatic
 ISAACLAB_TERMS = {  # field of an actuator: of joint_terms
@@ -74,7 +75,7 @@ def description_of(model: IdentifiedModel, robot: Any) -> tuple[str, list[str]]:
     if isinstance(method, DescribesRobots):
         summary = Summary.of(model.preprocessing[0])
         return method.description_with(links, robot, model.options, summary), []
-    tree = tree_of(robot)
+    tree = tree_on_base(robot)
     text = corrected_urdf(tree, model.parameters, model.values, model.validity_range)
     urdf = xml.fromstring(text)
     lines = _lines(model, lambda parameter: not _in_urdf(urdf, parameter))
@@ -90,7 +91,7 @@ def mjcf_of(
 
     covariance : (p, p) of the model's parameters; lines : of what it cannot hold, for a comment
     """
-    tree = tree_of(robot)
+    tree = tree_on_base(robot)
     consistent_parameters(model)
     source = Path(mjcf_source(tree.urdf))
     if source.is_file():
@@ -102,7 +103,7 @@ def mjcf_of(
 def _patched(source: Path, robot: RobotModel, model: IdentifiedModel) -> str:
     """Return the text of the MJCF file ``source`` with the numbers of a ``model``."""
     first, terms = bodies(model.parameters), joint_terms(model)
-    links = {link: model.values[first[link] :][:10] for link in robot.link_names}
+    links = {link: model.values[k : k + 10] for link, k in first.items()}
     gains, joints = servos(model, robot), {}
     for joint in robot.joint_names:
         wanted = JointNumbers(mjcf_joint(terms[joint]), mjcf_bias(terms[joint]))
@@ -126,7 +127,7 @@ def isaaclab_of(
     covariance : (p, p) of the model's parameters; physics_dt : [s] of the simulation
     lines : of what is not held
     """
-    tree = tree_of(robot)
+    tree = tree_on_base(robot)
     if not physics_dt > 0.0:
         raise ConfigError('physics_dt', expected='above 0 s', found=physics_dt)
     delay = delay_of(model)
@@ -185,7 +186,11 @@ def pinocchio_of(model: IdentifiedModel, robot: Any) -> Any:
 
 
 def tree_of(robot: Any) -> RobotModel:
-    """Return the RobotModel of a serial robot; EstimationError for a mechanism or rig."""
+    """Return the RobotModel of a robot on a base that is held; EstimationError for others."""
+    if isinstance(robot, FloatingTree):
+        raise EstimationError(
+            'a base that moves', expected='a robot whose base is held', do='write a URDF or MJCF'
+        )
     if not isinstance(robot, RobotModel):
         raise EstimationError(
             'no description of a tree',
@@ -193,6 +198,13 @@ def tree_of(robot: Any) -> RobotModel:
             expected='a robot that is a tree',
         )
     return robot
+
+
+def tree_on_base(robot: Any) -> RobotModel:
+    """Return the RobotModel of a robot whose base is held or moves; EstimationError for others."""
+    if isinstance(robot, FloatingTree):
+        return robot.tree
+    return tree_of(robot)
 
 
 def consistent_parameters(model: IdentifiedModel) -> dict[str, list[float]]:
@@ -277,8 +289,11 @@ def identified_mjcf(robot: RobotModel, model: IdentifiedModel, covariance: np.nd
     root = xml.Element('mujoco', model=robot.name)
     xml.SubElement(root, 'compiler', angle='radian', autolimits='true')
     xml.SubElement(root, 'option', gravity=_numbers(robot.gravity_base), integrator='implicitfast')
-    parents = {-1: xml.SubElement(root, 'worldbody')}
     first = bodies(model.parameters)
+    world = xml.SubElement(root, 'worldbody')
+    parents = {-1: world}
+    if robot.base_link in first:
+        parents[-1] = _flying_base(world, robot, model.values[first[robot.base_link] :][:10])
     terms, errors = joint_terms(model), joint_errors(model, covariance)
     for i, (joint, link) in enumerate(zip(robot.joint_names, robot.link_names)):
         quaternion = Rotation.from_matrix(robot.rotations[i]).as_quat()[[3, 0, 1, 2]]
@@ -296,6 +311,17 @@ def identified_mjcf(robot: RobotModel, model: IdentifiedModel, covariance: np.nd
     _add_actuators(root, robot, model)
     xml.indent(root)
     return xml.tostring(root, encoding='unicode') + '\n'
+
+
+def _flying_base(world: xml.Element, robot: RobotModel, pi: np.ndarray) -> xml.Element:
+    """Put the base with its standard parameters (10,) into the ``world``; return its element."""
+    name = robot.base_link
+    if name == WORLD:  # which another one cannot be called in MJCF
+        name = f'{robot.name}_base'
+    base = xml.SubElement(world, 'body', name=name)
+    xml.SubElement(base, 'freejoint')
+    _inertial(base, pi)
+    return base
 
 
 def joint_terms(model: IdentifiedModel) -> dict[str, dict[str, float]]:

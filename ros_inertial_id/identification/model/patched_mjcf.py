@@ -33,7 +33,7 @@ from .start_tags import (
 )
 from ...dynamics.inertial_parameters import about_center, parameters_of, pseudo_inertia
 from ...dynamics.mjcf_compiled import compiled_numbers, CompiledActuator, CompiledNumbers
-from ...dynamics.robot_model import link_placements, RobotModel
+from ...dynamics.robot_model import link_placements, numbered_links, RobotModel
 from ...errors import RobotModelError
 
 FULLINERTIA = (0, 1, 2, 0, 0, 1), (0, 1, 2, 1, 2, 2)  # rows and columns, as MJCF has them
@@ -104,8 +104,8 @@ def patched_mjcf(
     data, numbers = text.encode(), compiled_numbers(text, folder)
     tags = _read(data)
     edits = _gravity_edits(data, tags, numbers, robot)
-    for number, link in enumerate(robot.link_names):
-        edits += _body_edits(data, tags, numbers, (robot, number), links[link])
+    for number, link in numbered_links(robot, links):
+        edits += _body_edits(data, tags, numbers, (robot, number, link), links[link])
     for joint, wanted in joints.items():
         edits += _joint_edits(data, tags, numbers, joint, wanted)
     passive = {j: wanted.bias for j, wanted in joints.items() if j not in tags.actuators}
@@ -207,18 +207,22 @@ def _body_edits(
     data: bytes,
     tags: _Tags,
     numbers: CompiledNumbers,
-    of: tuple[RobotModel, int],
+    of: tuple[RobotModel, int, str],
     parameters: np.ndarray,
 ) -> list[Edit]:
-    """Return the edits that give the bodies fixed to one another of a link its parameters."""
-    robot, number = of
+    """
+    Return the edits that give the bodies fixed to one another of a link its ``parameters``.
+
+    of : the robot, the number of the link and its name
+    """
+    robot, number, link = of
     placements = {}
     for name, (body, G) in link_placements(robot).items():
         if body == number and name in numbers.bodies:
             placements[name] = _of_body_frame(G, name, robot, numbers)
     massive = [name for name in placements if numbers.bodies[name][0] > 0.0]
     if not massive:
-        massive = [robot.link_names[number]]
+        massive = [link]
     shares = shares_of(massive, placements, numbers.bodies, pseudo_inertia(parameters))
     edits = []
     for name, share in shares.items():

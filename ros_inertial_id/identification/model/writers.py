@@ -22,29 +22,29 @@ from .identified_description import (
     mjcf_of,
     pinocchio_of,
     servos,
-    tree_of,
+    tree_on_base,
 )
 from .sdf import sdf_of
 from .targets import ARMATURE
 from ..identified_model import IdentifiedModel
 from ...dynamics.pinocchio_model import pinocchio_text
-from ...dynamics.robot_model import RobotModel
+from ...dynamics.robot_model import FloatingTree, RobotModel
 
 Writer = Callable[..., str]
 
 
 def _urdf(model: IdentifiedModel, robot: Any, covariance: np.ndarray, lines: Sequence[str]) -> str:
     """Return the URDF of a ``model`` with all friction; of a rig what its method writes."""
-    if not isinstance(robot, RobotModel):
+    if not isinstance(robot, RobotModel | FloatingTree):
         return description_of(model, robot)[0]
-    return _with_comment(_joints_with_friction(model, tree_of(robot)), comment(model, lines))
+    return _with_comment(_joints_with_friction(model, tree_on_base(robot)), comment(model, lines))
 
 
 def _drake(
     model: IdentifiedModel, robot: Any, covariance: np.ndarray, lines: Sequence[str]
 ) -> str:
     """Return the URDF of a ``model`` with rotor inertias and gains where Drake has them."""
-    tree = tree_of(robot)
+    tree = tree_on_base(robot)
     terms, gains, actuators = joint_terms(model), servos(model, tree), []
     for joint in tree.joint_names:
         inside = f'<drake:rotor_inertia value="{terms[joint][ARMATURE]!r}"/>'

@@ -102,6 +102,7 @@ DECODERS = {
     'geometry_msgs/msg/WrenchStamped': Decoder(
         {'force': 'wrench.force', 'torque': 'wrench.torque'}, header='header'
     ),
+    'std_msgs/msg/Bool': Decoder({'data': 'data'}),
     'std_msgs/msg/Float64': Decoder({'data': 'data'}),
     'std_msgs/msg/Float64MultiArray': Decoder({'data': 'data'}),
     STRING: Decoder(text='data'),

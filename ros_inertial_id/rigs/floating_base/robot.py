@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...dynamics.body_motion import Frame, frame_of
-from ...dynamics.robot_model import robot_from_options, RobotModel
+from ...dynamics.robot_model import FloatingTree, robot_from_options, RobotModel
 from ...errors import ConfigError
 
 STANDING, CARRIED, FLYING = 'standing', 'carried', 'flying'
@@ -35,7 +35,7 @@ class Foot:
 
 
 @dataclass(frozen=True)
-class FloatingRobot:
+class FloatingRobot(FloatingTree):
     """
     What the spine calls the robot.
 
@@ -44,7 +44,6 @@ class FloatingRobot:
     base_inertia : (10,) standard parameters of the base in the frame of the root link
     """
 
-    tree: RobotModel
     base_inertia: np.ndarray
     feet: tuple[Foot, ...]
     carried: bool

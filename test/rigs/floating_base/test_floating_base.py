@@ -3,20 +3,31 @@
 from dataclasses import replace
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
+from rosbags.rosbag2 import Writer
+from rosbags.typesys import get_typestore, Stores
 from scipy.spatial.transform import Rotation
 
+from ros_inertial_id.api.model import model_of
 from ros_inertial_id.checks.check import check
+from ros_inertial_id.dynamics.friction import as_step
+from ros_inertial_id.dynamics.mjcf import mjcf_description
 from ros_inertial_id.errors import InertialIdError
 from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.model.outcome import robot_entry
 from ros_inertial_id.identification.settings import load_options
 from ros_inertial_id.measurement import signals
+from ros_inertial_id.measurement.bags.bag import read_bag
 from ros_inertial_id.measurement.recording import Channel, Recording
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.procedures.payload import identify_payload
+from ros_inertial_id.report.summary import outline, summary
+from ros_inertial_id.report.whole import whole_of
 from ros_inertial_id.rigs.floating_base.base_motion import base_motion
+from ros_inertial_id.rigs.floating_base.contacts import recorded_contacts
 from ros_inertial_id.rigs.simulation.quadruped import (
     BASE_IMU,
     FEET,
@@ -83,6 +94,23 @@ def test_whole_mass_and_its_centre_are_found_by_a_robot_on_its_feet(bare, model)
     assert summary['base_time_offset'] == pytest.approx(4e-3, abs=1e-3)
 
 
+def test_whole_is_said_with_errors_over_the_range(bare, model):
+    found = dict(zip((p.name for p in model.parameters), model.values))
+    middle = [np.mean(model.validity_range[joint]['q']) for joint in model.robot['joints']]
+    whole = whole_of(model)
+    mass, place = centre(found, middle)
+    assert whole.mass == pytest.approx(mass)
+    np.testing.assert_allclose(whole.centre, place, atol=1e-9)
+    true_mass, true_place = centre(bare[1], middle)
+    assert abs(mass - true_mass) < 4.0 * whole.mass_error
+    assert np.all(np.abs(place - true_place) < 4.0 * whole.errors)
+    assert np.all(whole.largest_errors >= whole.errors)
+    assert np.all(whole.largest_errors < 2e-3)
+    entry = outline(model)['whole']
+    assert entry['mass']['value'] == whole.mass and entry['z']['value'] == whole.centre[2]
+    assert f'All bodies together: {mass:.3f} ' in summary(model)
+
+
 def test_load_on_the_trunk_is_weighed(model):
     rig = Quadruped(URDF, seed=3)
     trunk, place = rig.model.body('trunk'), np.array([0.05, 0.0, 0.06])
@@ -138,6 +166,28 @@ def test_rows_hold_of_a_free_flyer_whatever_its_feet_push(touch):
     assert len(block.groups) == 18
     for group in block.groups:
         np.testing.assert_allclose(group.W @ values[group.columns], group.y, atol=1e-9)
+
+
+def test_one_topic_of_flags_per_foot_says_what_forces_say(bare, tmp_path):
+    channel = bare[0].channels[FEET_FORCES].rows(slice(0, 2000))
+    forces = replace(bare[0], channels={FEET_FORCES: channel})
+    quadruped, topics = robot(), [f'/{foot}/contact' for foot in FEET]
+    store = get_typestore(Stores.ROS2_JAZZY)
+    flag = store.types['std_msgs/msg/Bool']
+    threshold = 0.03 * quadruped.weight
+    with Writer(tmp_path / 'bag', version=9) as writer:
+        for topic, values in zip(topics, channel.fields['effort'].T):
+            connection = writer.add_connection(topic, flag.__msgtype__, typestore=store)
+            for stamp, force in zip(channel.stamp_ns, values):
+                message = store.serialize_cdr(flag(bool(force > threshold)), flag.__msgtype__)
+                writer.write(connection, int(stamp), message)
+    flags = read_bag(tmp_path / 'bag')
+    by_flags = recorded_contacts(flags, quadruped, options(contact_topic=' '.join(topics)))
+    by_forces = recorded_contacts(forces, quadruped, options())
+    t = np.linspace(0.1, (channel.stamp_ns[-1] - channel.stamp_ns[0]) * 1e-9 - 0.1, 300)
+    standing = by_flags.standing(t, len(FEET), 0.02)
+    np.testing.assert_array_equal(standing, by_forces.standing(t, len(FEET), 0.02))
+    assert standing.any() and not standing.all()
 
 
 def altered(recording, topic, **fields):
@@ -228,3 +278,100 @@ def test_odometry_says_what_an_imu_reads():
 def test_feet_are_named_as_they_are(changes, words):
     with pytest.raises(InertialIdError, match=words):
         robot(**changes)
+
+
+def held_by_mujoco(identified):
+    """Return a Model like an ``identified`` one, whose dry friction is a step."""
+    return model_of(replace(identified, parameters=tuple(map(as_step, identified.parameters))))
+
+
+def by_model(model, state, without=None):
+    """Return force, moment and torques (N, 18) of a ``model``; without : a law left out."""
+    robot, parameters = model._robot, model.identified.parameters
+    values = model.identified.values * [p.law != without for p in parameters]
+    (block,) = FLOATING.regress(state, robot, parameters)
+    return np.stack(list(block.predicted(values).values()), axis=-1)
+
+
+def by_mujoco(path, state, placed):
+    """Return what ``by_model`` does by MuJoCo; placed : (4, 4) free body in the base's frame."""
+    model = mujoco.MjModel.from_xml_path(str(path))
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    data, out = mujoco.MjData(model), []
+    R, p = placed[:3, :3], placed[:3, 3]
+    turns = Rotation.random(len(state.t), random_state=2)
+    for k, turn in enumerate(turns):
+        force, alpha, omega = state.base[k].reshape(3, 3)
+        at = force + np.cross(alpha, p) + np.cross(omega, np.cross(omega, p))
+        quaternion = (turn * Rotation.from_matrix(R)).as_quat()[[3, 0, 1, 2]]
+        data.qpos[:] = np.concatenate([turn.apply(p), quaternion, state.q[k]])
+        data.qvel[:] = np.concatenate([turn.apply(np.cross(omega, p)), R.T @ omega, state.v[k]])
+        linear = turn.apply(at) + model.opt.gravity
+        data.qacc[:] = np.concatenate([linear, R.T @ alpha, state.a[k]])
+        mujoco.mj_inverse(model, data)
+        dry = model.dof_frictionloss * np.sign(data.qvel)
+        push, turning, tau = np.split(data.qfrc_inverse + dry, [3, 6])
+        push = turn.inv().apply(push)
+        out.append(np.concatenate([push, R @ turning + np.cross(p, push), tau]))
+    return np.array(out)
+
+
+def by_pinocchio(path, state):
+    """Return what ``by_model`` does by pinocchio's free flyer of a URDF."""
+    model = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
+    data, out = model.createData(), []
+    for k, turn in enumerate(Rotation.random(len(state.t), random_state=2)):
+        force, alpha, omega = state.base[k].reshape(3, 3)
+        q = np.concatenate([np.zeros(3), turn.as_quat(), state.q[k]])
+        v = np.concatenate([np.zeros(3), omega, state.v[k]])
+        linear = force + turn.inv().apply(model.gravity.linear)
+        a = np.concatenate([linear, alpha, state.a[k]])
+        dry = model.upperDryFrictionLimit * np.sign(v)
+        out.append(pin.rnea(model, data, q, v, a) + model.damping * v + dry)
+    return np.array(out)
+
+
+def test_written_robot_has_the_force_on_its_base_and_the_torques(model, tmp_path):
+    robot = held_by_mujoco(model)
+    state = FLOATING.random_state(robot._robot, 20, np.random.default_rng(4))
+    path = tmp_path / 'robot.xml'
+    assert robot.export('mujoco', path).not_held == []
+    expected = by_model(robot, state)
+    np.testing.assert_allclose(by_mujoco(path, state, np.eye(4)), expected, rtol=0.0, atol=1e-9)
+    path = tmp_path / 'robot.urdf'
+    assert len(robot.export('urdf', path).not_held) == 12  # rotors
+    expected = by_model(robot, state, 'armature')
+    np.testing.assert_allclose(by_pinocchio(path, state), expected, rtol=0.0, atol=1e-9)
+    assert len(robot.to_urdf(path)) >= 12
+    written = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
+    assert pin.computeTotalMass(written) == pytest.approx(robot.total_mass.value, abs=1e-9)
+
+
+def test_mjcf_of_a_free_body_keeps_its_joint_and_gets_the_numbers(model, tmp_path):
+    given = tmp_path / 'given.xml'
+    held_by_mujoco(model).export('mujoco', given)
+    where = 'name="trunk" pos="0.1 -0.2 0.3" quat="0.6 0 0.8 0"'
+    text = given.read_text().replace('name="trunk"', where)
+    given.write_text(text)
+    flying = {'base': 'flying', 'feet': [], 'coulomb_width': 0.0}
+    gravity = np.array([0.0, 0.0, -9.81])
+    quadruped = FLOATING.build(mjcf_description(given), options(**flying), gravity)
+    assert quadruped.weight == pytest.approx(9.81 * model_of(model).total_mass.value)
+    parameters = FLOATING.parameters(quadruped, options(**flying))
+    bodies = 1.1 * quadruped.inertias.ravel()
+    values = np.concatenate([bodies, np.linspace(0.01, 0.1, len(parameters) - len(bodies))])
+    changed = replace(
+        model,
+        robot=robot_entry(quadruped),
+        options={**model.options, **flying},
+        parameters=parameters,
+        values=values,
+    )
+    robot, path = model_of(changed), tmp_path / 'robot.xml'
+    robot.export('mujoco', path)
+    assert path.read_text().count('<freejoint />') == 1
+    assert len(path.read_text().splitlines()) == len(text.splitlines())
+    state = FLOATING.random_state(robot._robot, 20, np.random.default_rng(4))
+    placed = pin.XYZQUATToSE3(np.array([0.1, -0.2, 0.3, 0.0, 0.8, 0.0, 0.6])).homogeneous
+    expected = by_model(robot, state)
+    np.testing.assert_allclose(by_mujoco(path, state, placed), expected, rtol=0.0, atol=1e-9)
