@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 import math
+from pathlib import Path
 from typing import Any
 
 from ...dynamics.friction import LAWS
@@ -19,7 +20,7 @@ from ...options import read_yaml
 from ...share import config_file
 
 ANOTHER_UNIT = 0.3  # of a number: standard deviation between units of one make
-TOLD = ('what', 'source', 'date', 'method')  # texts that every drive has
+ORIGIN = ('what', 'source', 'date', 'method')  # texts that every drive has
 
 
 @dataclass(frozen=True)
@@ -53,16 +54,18 @@ def measured_drive(name: str) -> MeasuredDrive:
     what = f'drive {name}'
     content = read_yaml(config_file(name, 'config/drives'))
     if not isinstance(content, dict):
-        raise ConfigError(what, expected=f'a mapping of {", ".join(TOLD)} and terms')
-    missing = [key for key in (*TOLD, 'terms') if not content.get(key)]
+        raise ConfigError(what, expected=f'a mapping of {", ".join(ORIGIN)} and terms')
+    missing = [key for key in (*ORIGIN, 'terms') if not content.get(key)]
     if missing:
-        raise ConfigError(what, expected=f'{", ".join((*TOLD, "terms"))}', do=f'add {missing[0]}')
+        raise ConfigError(
+            what, expected=f'{", ".join((*ORIGIN, "terms"))}', do=f'add {missing[0]}'
+        )
     terms = content['terms']
     if not isinstance(terms, dict):
         raise ConfigError(what, expected='terms: {law: [value, standard error]}', found=terms)
     numbers = {law: _value_and_error(what, law, term) for law, term in terms.items()}
-    told = {key: str(content[key]) for key in TOLD}
-    return MeasuredDrive(**told, joints=str(content.get('joints', '*')), terms=numbers)
+    origin = {key: str(content[key]) for key in ORIGIN}
+    return MeasuredDrive(**origin, joints=str(content.get('joints', '*')), terms=numbers)
 
 
 def _value_and_error(what: str, law: str, term: Any) -> tuple[float, float]:
@@ -140,5 +143,5 @@ def drives_of_joints(options: Mapping[str, Any]) -> dict[str, str]:
     out = {}
     for text in options.get('drive', ()):
         name, _, joint = text.partition(':')
-        out[joint] = name
+        out[joint] = Path(name).stem
     return out
