@@ -36,7 +36,8 @@ setup(
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
         (f'share/{NAME}', ['package.xml', 'LICENSE']),
         (f'share/{NAME}/launch', glob('launch/*.launch.py')),
-        (f'share/{NAME}/config', glob('config/*')),
+        (f'share/{NAME}/config', glob('config/*.*')),
+        (f'share/{NAME}/config/drives', glob('config/drives/*.yaml')),
         (f'share/{NAME}/urdf', glob('urdf/*')),
         (f'share/{NAME}/examples/controller', glob('examples/controller/*.*')),
         # ros2 run and launch look here, after colcon and after pip alike.

@@ -33,16 +33,17 @@ def shared_file(folder: str, name: str) -> Path:
     raise ConfigError(what, exists=exists)
 
 
-def config_file(name: str) -> str:
+def config_file(name: str, folder: str = 'config') -> str:
     """
     Return the path of a configuration.
 
     name : a path of a YAML file, or what one that comes with the package is called; '' stays so
+    folder : of those that come with the package
     ConfigError names those that come with the package.
     """
     if not name or Path(name).suffix in ('.yaml', '.yml') or Path(name).exists():
         return name
-    return str(shared_file('config', f'{name}.yaml'))
+    return str(shared_file(folder, f'{name}.yaml'))
 
 
 def _places() -> Iterator[Path]:

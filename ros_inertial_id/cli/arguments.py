@@ -76,6 +76,12 @@ LINKS = argument(
     'names with commas, patterns as "*calf"',
     metavar='LINKS',
 )
+DRIVE = argument(
+    '--drive',
+    'measured drives of the library as priors of friction and rotors, with commas: NAME, or '
+    'NAME:JOINTS, patterns as "go2_calf:*calf*"',
+    metavar='DRIVES',
+)
 STRICT = argument(
     '--strict', 'exit with status 3 when the verdict is "do not use"', action='store_true'
 )
@@ -287,6 +293,7 @@ VERBS = {
             ),
             LOCK,
             LINKS,
+            DRIVE,
             argument(
                 '--urdf-out',
                 'write the description with the identified inertias there: a '

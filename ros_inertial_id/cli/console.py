@@ -46,6 +46,8 @@ def changed(options: Any, *names: str) -> dict[str, Any]:
         changes['locked_joints'] = tuple(options.lock.split(','))
     if getattr(options, 'links', None) is not None:
         changes['links'] = tuple(options.links.split(','))
+    if getattr(options, 'drive', None) is not None:
+        changes['drive'] = tuple(options.drive.split(','))
     return changes
 
 

@@ -60,6 +60,11 @@ class EstimationOptions:
         'links taken as described, so that the drives alone are identified: described for all, '
         'or names with wildcards; what a wrong description does to the drives is in their errors',
     )
+    drive: tuple[str, ...] = option(
+        (),
+        'measured drives (config/drives, or YAML files) as priors of friction and rotors: NAME, '
+        'or NAME:JOINTS with wildcards; another unit of a make differs by 30 %',
+    )
 
 
 @cache
@@ -146,6 +151,8 @@ def decided(summaries: Sequence[Mapping[str, Any]], names: Collection[str]) -> d
         values['find_time_offset'] = False
     values['cutoff'] = max(summary['cutoff'] for summary in summaries)
     values['velocity'] = first['velocity']
+    if 'drive' in names:
+        values['drive'] = ()  # its numbers stand in ``given``
     return values
 
 

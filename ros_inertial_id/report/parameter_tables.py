@@ -18,6 +18,7 @@ from .knowledge import (
 from .sheet import Cell, Table
 from ..dynamics.friction import LAWS, nonlinear_unit
 from ..identification.identified_model import IdentifiedModel
+from ..identification.prepare.measured_drives import drives_of_joints
 
 MISSING = 'not determined by the data'
 COV_TYPES = {
@@ -147,8 +148,9 @@ def friction_table(model: IdentifiedModel) -> Table:
             nonlinear_units.setdefault(law, {})[nonlinear_unit(law, unit)] = None
     constants = model.statistics.get('nonlinear_parameters', {})
     rows: list[list[Cell | str]] = []
+    drives = drives_of_joints(model.options)
     for joint, by_law in by_joint.items():
-        coefficients = [_coefficient(by_law.get(law)) for law in units]
+        coefficients = [_coefficient(by_law.get(law), drives.get(joint, '')) for law in units]
         nonlinear = [_nonlinear(by_law.get(law), constants) for law in nonlinear_units]
         rows.append([joint, *coefficients, *nonlinear])
     heads = [f'{law} [{" or ".join(of_law)}]' for law, of_law in units.items()]
@@ -158,10 +160,16 @@ def friction_table(model: IdentifiedModel) -> Table:
     return Table(('joint', *heads), rows)
 
 
-def _coefficient(item: Knowledge | None) -> Cell:
-    """Return a friction coefficient; None is identified only in a sum with others."""
+def _coefficient(item: Knowledge | None, drive: str) -> Cell:
+    """
+    Return a friction coefficient; None is identified only in a sum with others.
+
+    drive : of the library, from which its prior may be; '' for none
+    """
     if item is None:
         return Cell('only in a sum', None, 'dim')
+    if item.grade == NOT and drive and item.lead.nominal:
+        return Cell(f'from {drive}, not determined', None, 'missing')
     if item.grade == NOT:
         return Cell(MISSING, None, 'missing')
     return _with_error(item, '')._replace(sort=None)

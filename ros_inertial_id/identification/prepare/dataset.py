@@ -17,6 +17,7 @@ import numpy as np
 from .described_links import with_described_links
 from .description_choice import description_of
 from .locked_joints import with_recorded_locks
+from .measured_drives import with_measured_drives
 from .mounting import robot_of
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
@@ -268,6 +269,7 @@ def read_dataset(
     robots = tuple(robot_of(recording, options, urdf, method) for recording in recordings)
     check_one_robot(robots, recordings)
     options = with_described_links(options, robots[0])
+    options = with_measured_drives(options, kind, robots[0])
     observations = kind.alike(_observed(recordings, robots, options, kind), options)
     return Dataset(
         kind,

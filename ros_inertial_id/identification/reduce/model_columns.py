@@ -23,6 +23,8 @@ from ...measurement.joints.kinematic_state import AT_REST
 # consistent ones cannot, and are as near to the description as ones that lean so much on it.
 LEAN = 0.1
 TILT_PRIOR = 0.05  # [rad] by how much a base is tilted that is called upright: prior deviation
+# Columns of one coefficient: a value that is given is that of their sum, whichever are chosen.
+ALTERNATIVES_DIFFER = 10.0  # of its deviation: each of them alone, where several make the curve
 WEIGHT_ROUNDS = 3  # of weights by residuals
 SCORE_MARGIN = 2.0  # the ends of stretches cut what lasts: scores show about half of it
 INFORMATIVE = 1e-6  # of the largest information on scaled columns: less is rounding
@@ -104,7 +106,26 @@ class ModelColumns(LeftOut):
         lean = np.where(laws, 1.0, LEAN)
         factor = base.prior_factor() * lean[:, None]
         root[:count, :count] = solve_triangular(factor, np.eye(count), lower=True)
-        return Prior(unit, np.column_stack([root * unit, root @ self.nominal]))
+        believed = np.zeros(len(unit))
+        believed[:count] = base.nominal()
+        sums = []
+        for places in self._given_alternatives(wide):
+            given = self.parameters[places[0]]
+            unit[places] = ALTERNATIVES_DIFFER * given.prior_sd
+            root[places, places], believed[places] = 1.0 / unit[places], 0.0
+            row = np.zeros(len(unit) + 1)
+            row[places], row[-1] = unit[places], given.nominal
+            sums.append(row / given.prior_sd)
+        rows = np.column_stack([root * unit, root @ believed])
+        return Prior(unit, np.vstack([rows, *sums]))
+
+    def _given_alternatives(self, wide):
+        """Yield the places (k,) of one coefficient with several constants, its value given."""
+        base = wide.structure.base
+        for places in wide.structure.choices.values():
+            known = self.parameters[places[0]].nominal != 0.0
+            if known and not base.X[places[0]].any():
+                yield np.array(places)
 
     @cached_property
     def prior_sd(self) -> np.ndarray:
