@@ -25,6 +25,7 @@ from .identified_description import (
     tree_of,
 )
 from .sdf import sdf_of
+from .usd_overlay import usd_of
 from ..identified_model import IdentifiedModel
 from ...dynamics.pinocchio_model import pinocchio_text
 from ...dynamics.robot_model import RobotModel
@@ -97,4 +98,5 @@ WRITERS: dict[str, Writer] = {
     'urdf': _urdf,
     'drake': _drake,
     'pinocchio': _pinocchio,
+    'usd': usd_of,
 }
