@@ -66,6 +66,7 @@ setup(
         'cluster': ['distributed'],
         'logs': ['pyarrow', 'h5py'],
         'plot': ['matplotlib'],
+        'usd': ['usd-core'],
         'test': [
             'pytest>=7',
             'pytest-timeout',

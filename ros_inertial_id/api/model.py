@@ -418,7 +418,8 @@ class Model:
         """
         Write the robot for a simulator or library to ``path``; return the Export.
 
-        target : name of TARGETS, ``mujoco`` or ``urdf`` for example
+        target : name of TARGETS, ``mujoco`` or ``urdf`` for example; ``usd`` writes a layer over
+            the USD of the robot, given as ``usd='robot.usd'``
         What is written is this model where the target holds all of it, else one that is identified
         again by the laws that it holds: from the rows kept beside the model, or from the
         recordings.  What is not held stands in the Export and in the file.

@@ -90,11 +90,12 @@ FORCE = argument(
     'compute also from what the checks refuse; the reason is printed beside it',
     action='store_true',
 )
-TARGETS = ('mujoco', 'isaaclab', 'newton', 'gazebo', 'urdf', 'drake', 'pinocchio')
+WHOLE_FILES = ('mujoco', 'isaaclab', 'newton', 'gazebo', 'urdf', 'drake', 'pinocchio')
+TARGETS = (*WHOLE_FILES, 'usd')  # which is a layer over a file that is given
 FOR = several(
     '--for',
     'write the robot for a simulator into the folder, too, as the verb export does',
-    choices=TARGETS,
+    choices=WHOLE_FILES,
     dest='targets',
     metavar='TARGET',
 )
@@ -347,6 +348,12 @@ VERBS = {
             MODEL,
             argument('--for', 'what reads it', required=True, choices=TARGETS, dest='target'),
             argument('--out', 'file to write; default: named as the target', default=''),
+            argument(
+                '--usd',
+                'of the robot, which --for usd writes a layer over',
+                default='',
+                metavar='FILE',
+            ),
         ),
     ),
     'compare': Verb(

@@ -392,8 +392,12 @@ def _judged(verdict: Mapping[str, Any]) -> str:
 
 def export(options: Any) -> None:
     """Write a model for a simulator or library; say what it does not hold."""
-    path = options.out or file_name(options.target)
-    written = load_model(options.model).export(options.target, path)
+    path, words = options.out or file_name(options.target), {}
+    if options.target == 'usd':
+        words['usd'] = options.usd
+    elif options.usd:
+        raise ConfigError('--usd', expected='--for usd', found=f'--for {options.target}')
+    written = load_model(options.model).export(options.target, path, **words)
     show(options, written.to_dict(), repr(written))
 
 

@@ -132,7 +132,7 @@ def by_drake(path, model, state, target):
     return np.array(out) + np.sign(state[1]) * [float(dry[name]) for name in model.joint_names]
 
 
-@pytest.mark.parametrize('target', sorted(set(TARGETS) - {'isaaclab'}))
+@pytest.mark.parametrize('target', sorted(set(TARGETS) - {'isaaclab', 'usd'}))
 def test_the_reader_of_a_target_has_the_torques_of_its_laws(result, tmp_path, target):
     path = tmp_path / file_name(target)
     written = result.model.export(target, path)

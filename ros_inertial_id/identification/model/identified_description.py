@@ -271,11 +271,16 @@ def _in_urdf(urdf: xml.Element, parameter: Parameter) -> bool:
 
 def comment(model: IdentifiedModel, lines: Sequence[str]) -> str:
     """Return an XML comment on a ``model``, with ``lines`` of what a file does not hold."""
+    text = '\n     '.join(comment_words(model, lines)).replace('--', '- -')
+    return f'<!-- {text} -->'
+
+
+def comment_words(model: IdentifiedModel, lines: Sequence[str]) -> list[str]:
+    """Return the lines of a comment on a ``model``, with ``lines`` of what is not held."""
     words = [f'identified by ros_inertial_id, {model.provenance.get("created", "")}']
     if lines:
         words += ['not held by this file:', *lines]
-    text = '\n     '.join(words).replace('--', '- -')
-    return f'<!-- {text} -->'
+    return words
 
 
 def identified_mjcf(robot: RobotModel, model: IdentifiedModel, covariance: np.ndarray) -> str:

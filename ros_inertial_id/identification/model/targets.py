@@ -71,6 +71,12 @@ TARGETS = {
     'pinocchio': Target(
         'pinocchio', 'XML of its model', '.xml', frozenset([DAMPING, FRICTION, ARMATURE])
     ),
+    'usd': Target(
+        'Isaac Sim',
+        'layer over your USD',
+        '.usda',
+        frozenset([DAMPING, FRICTION, ARMATURE, GAINS]),
+    ),
 }
 
 

@@ -26,6 +26,7 @@ from .identified_description import (
 )
 from .sdf import sdf_of
 from .targets import ARMATURE
+from .usd_overlay import usd_of
 from ..identified_model import IdentifiedModel
 from ...dynamics.pinocchio_model import pinocchio_text
 from ...dynamics.robot_model import FloatingTree, RobotModel
@@ -98,4 +99,5 @@ WRITERS: dict[str, Writer] = {
     'urdf': _urdf,
     'drake': _drake,
     'pinocchio': _pinocchio,
+    'usd': usd_of,
 }
