@@ -14,7 +14,7 @@ from ros_inertial_id.procedures.payload import Payload
 from ros_inertial_id.report.checkup_page import thinned
 from ros_inertial_id.report.sheet import Table, write_sheet
 from ros_inertial_id.report.sheets import checkup_sheet, payload_sheet
-from ros_inertial_id.report.viewer import _ellipsoid
+from ros_inertial_id.report.viewer import ellipsoid
 
 LOAD = Payload(
     link='link2',
@@ -142,7 +142,7 @@ def test_an_ellipsoid_is_the_solid_body_of_its_moments_of_inertia():
     mass, centre, half = 3.0, np.array([0.1, -0.2, 0.3]), np.array([0.05, 0.1, 0.2])
     about = np.diag(mass / 5.0 * ((half**2).sum() - half**2))  # of a solid ellipsoid
     turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-    place, axes = _ellipsoid(about_origin(mass, centre, about), turn, np.ones(3))
+    place, axes = ellipsoid(about_origin(mass, centre, about), turn, np.ones(3))
     np.testing.assert_allclose(place, [1.2, 1.1, 1.3])
     np.testing.assert_allclose(np.sort(np.linalg.norm(axes, axis=0)), half)
     np.testing.assert_allclose(np.abs(axes) @ np.ones(3), half[[1, 0, 2]], atol=1e-12)
