@@ -69,7 +69,7 @@ def _largest_use(design: 'Design') -> Card:
 
 
 def _shares(design: 'Design') -> dict[str, np.ndarray]:
-    """Return {kind: shares (n,) of the limits themselves, of which the margin was taken off [%]}."""
+    """Return {kind: shares (n,) of the limits themselves, before the margins [%]}."""
     margins = design.limits.margins
     return {
         kind: 100.0 * (1.0 - margins.get(kind, 0.0)) * values
