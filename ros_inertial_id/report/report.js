@@ -343,7 +343,7 @@ for (const button of document.querySelectorAll('.copy')) button.addEventListener
   button.textContent = 'copied';
 });
 
-// What is linked to or printed is unfolded, and drawn as wide as it is on paper: else its text shrinks.
+// What is linked to or printed is unfolded, and charts in the width of paper: else their text shrinks.
 const unfold = () => { const part = $(location.hash.slice(1)); if (part) part.open = true; };
 addEventListener('hashchange', unfold);
 addEventListener('beforeprint', () => {
