@@ -171,7 +171,8 @@ def overview(result, prediction, described, q):
 <line x1="210" y1="585" x2="250" y2="585" stroke="{PREDICTED}" stroke-width="1.8"/>
 <text x="258" y="590">predicted, with its 95 % band; {np.ptp(prediction.t):.0f} s</text>
 <text x="750" y="30" class="big">Franka Panda, verdict: {word}</text>
-<text x="750" y="56">{100 * total:.1f} % residual of all torques, from 13 s of motion</text>
+<text x="750" y="56">{100 * total:.2f} % residual of all torques behind the automatic</text>
+<text x="750" y="76">low-pass (at 10 Hz see the table), from 13 s of motion</text>
 {arm(result.model, described, q)}
 <rect x="750" y="556" width="18" height="12" fill="{PREDICTED}" opacity=".45"/>
 <text x="776" y="567">links as identified (centre, radii of gyration)</text>

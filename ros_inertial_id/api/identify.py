@@ -13,7 +13,7 @@ from .table import Table
 from ..checks import check as checkup
 from ..checks.admission import admission
 from ..checks.checked import checked_statistics, cleaned, judged
-from ..checks.finding import Checkup, DO_NOT_USE, Finding, Verdict, WRONG
+from ..checks.finding import Checkup, DO_NOT_USE, Finding, Verdict, verdicts_of, WRONG
 from ..checks.velocity_kind import followed
 from ..errors import EstimationError, InertialIdError, RecordingError
 from ..identification import identify as spine
@@ -53,6 +53,11 @@ class Result:
     def verdict(self) -> Verdict:
         """Return the verdict on the data and the model."""
         return self.model.verdict
+
+    @property
+    def joints(self) -> dict[str, Verdict]:
+        """Return {joint: Verdict}."""
+        return verdicts_of(self.model.statistics.get('verdict', {}).get('joints', {}))
 
     @property
     def uses(self) -> Uses:

@@ -248,6 +248,14 @@ class Model:
         return table('parameter', rows)
 
     @property
+    def condition_number(self) -> float:
+        """Return that of the weighted base regressor of the data, NaN where there are none."""
+        if 'condition_number' not in self.statistics:
+            return np.nan
+        number = self.statistics['condition_number']
+        return np.inf if number is None else float(number)
+
+    @property
     def total_mass(self) -> Row:
         """
         Return ``value``, ``standard_error`` [kg] of all links, and whether data determine it.

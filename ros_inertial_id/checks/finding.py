@@ -80,7 +80,10 @@ class Finding:
         unit = self.unit
         if self.evidence == 1.0 and ' ' not in unit:
             unit = unit.removesuffix('s')
-        return f'{self.evidence:.3g} {unit}'
+        number = f'{self.evidence:.3g}'
+        if self.evidence >= 1e3:  # as written by people
+            number = f'{self.evidence:.0f}'
+        return f'{number} {unit}'
 
 
 def of_severity(findings: Iterable[Finding], severity: str) -> list[Finding]:

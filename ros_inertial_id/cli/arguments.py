@@ -503,6 +503,10 @@ VERBS = {
 }
 
 
+# What others name the part of a recording by; here its path does.
+OF_A_PART = ('--duration', '--length', '--time', '--start', '--end', '--window')
+
+
 class Parser(argparse.ArgumentParser):
     """A parser of exact option names that raises ConfigError, with the nearest option named."""
 
@@ -527,13 +531,21 @@ class Parser(argparse.ArgumentParser):
         typed = [word.split('=')[0] for word in self._typed if word.startswith('--')]
         strange = [name for name in typed if name not in exists]
         if strange:
-            from ..options import nearest
-
             raise ConfigError(
                 f'{verb}: there is no option {strange[0]}',
-                do=nearest(strange[0], exists) or f'see {self.prog} --help',
+                do=self._advice(strange[0]) or f'see {self.prog} --help',
             )
         raise ConfigError(f'{verb}: {message}', do=f'see {self.prog} --help')
+
+    def _advice(self, strange: str) -> str | None:
+        """Return what to do instead of an option that is ``strange``, None where that is open."""
+        from ..options import nearest
+
+        exists = self._option_string_actions
+        reads_recordings = '--rate' in exists or '--columns' in exists
+        if strange in OF_A_PART and reads_recordings:
+            return 'cut the recording: BAG@START:END [s]'
+        return nearest(strange, exists)
 
 
 class Overview(Parser):

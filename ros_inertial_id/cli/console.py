@@ -51,6 +51,16 @@ def changed(options: Any, *names: str) -> dict[str, Any]:
     return changes
 
 
+def typed(options: Any, *names: str) -> list[str]:
+    """Return the options that were given, of those with ``names``, as words to type again."""
+    words = []
+    for name in names:
+        value = getattr(options, name)
+        if value not in (None, ''):
+            words += [f'--{name}', str(value)]
+    return words
+
+
 def check_lock(options: Any, urdf: str, recordings: Sequence[Recording] = ()) -> None:
     """Raise ConfigError where --lock names no joint of ``urdf``, or of the recordings' own."""
     texts = [text for text in (urdf, *(r.robot_description for r in recordings)) if text]

@@ -18,6 +18,7 @@ from .console import (
     Progress,
     show,
     status,
+    typed,
 )
 from ..api import identify as api
 from ..api.model import load_model
@@ -227,7 +228,14 @@ def check_(options: Any) -> int:
         )
     from ..report.sheets import checkup_sheet
 
-    files = page(options, options.report, lambda: checkup_sheet(found, options.bags, recordings))
+    again = typed(
+        options, 'urdf', 'columns', 'rate', 'joints', 'config', 'method', 'mounting', 'lock'
+    )
+    files = page(
+        options,
+        options.report,
+        lambda: checkup_sheet(found, options.bags, recordings, urdf, again),
+    )
     show(options, found.to_dict(), found.text(), files)
     return status(options, found.verdict.word)
 

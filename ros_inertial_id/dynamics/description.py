@@ -124,6 +124,14 @@ def parsed_xml(urdf: str) -> ElementTree.Element:
     return ElementTree.fromstring(encoded, ElementTree.XMLParser(encoding='utf-8'))
 
 
+def joint_types(urdf: str) -> dict[str, str]:
+    """Return {joint: type} of a ``urdf`` text, {} of a text that is no XML."""
+    if not urdf.lstrip().startswith('<'):
+        return {}
+    joints = parsed_xml(urdf).iterfind('joint')
+    return {joint.get('name', ''): joint.get('type', '') for joint in joints}
+
+
 def attribute(element: ElementTree.Element, path: str, name: str) -> str:
     """Return attribute ``name`` of the first part of an ``element`` at ``path``; '': none."""
     part = element.find(path)

@@ -190,12 +190,21 @@ class Recording:
 
         Raises RecordingError where there is no sample.
         """
+        return int(min(channel.stamp_ns.min() for channel in self._full()))
+
+    @property
+    def duration(self) -> float:
+        """Return the time from ``origin_ns`` to the last stamp of the streams [s]."""
+        end = int(max(channel.stamp_ns.max() for channel in self._full()))
+        return 1e-9 * (end - self.origin_ns())
+
+    def _full(self) -> list[Channel]:
+        """Return the channels that are streams; RecordingError where there is no sample."""
         streams = self._streams()
         if not streams:
             raise self._no_samples()
         most = max(map(len, streams))
-        full = [channel for channel in streams if STREAM_SHARE * len(channel) >= most]
-        return int(min(channel.stamp_ns.min() for channel in full))
+        return [channel for channel in streams if STREAM_SHARE * len(channel) >= most]
 
     def _streams(self) -> list[Channel]:
         """Return the channels that have samples, tf only where there is nothing else."""

@@ -332,14 +332,15 @@ class Recorder(GuardedNode):
         return 'ok', words
 
     def _rare(self):
-        """Return in words which joint states come too seldom, '' for none."""
-        rare = [
-            f'{topic} comes at {rate} Hz'
+        """Return in words that all joint states come too seldom, '' where some do not."""
+        rates = {
+            topic: rate
             for topic, rate in self._rates.items()
-            if 0 < rate < SLOW_RATE and self._inputs.types[topic] == JOINT_STATE
-        ]
-        if not rare:
+            if rate > 0 and self._inputs.types[topic] == JOINT_STATE
+        }
+        if not rates or max(rates.values()) >= SLOW_RATE:
             return ''
+        rare = [f'{topic} comes at {rate} Hz' for topic, rate in rates.items()]
         return f'{", ".join(rare)}: slow for accelerations, is there a faster topic of the driver?'
 
     def destroy_node(self) -> None:

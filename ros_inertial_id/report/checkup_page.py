@@ -1,7 +1,8 @@
 """The page of a checkup: verdict, what was recorded with the windows of findings, joints."""
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -9,13 +10,19 @@ from .curves import gaps
 from .drawings import Drawings
 from .finding_table import findings_table
 from .knowledge import significant
+from .next_steps import checked_steps
 from .sheet import Card, Section, Sheet, Table
 from ..checks.finding import Checkup, DO_NOT_USE, DOUBTFUL, GOOD, WRONG
+from ..dynamics.description import joint_types
 from ..measurement.joints.channels import JOINT_STATE
 from ..measurement.recording import Channel, Recording
 
 SPANS = 1000  # of a recording, each drawn with its extreme samples
-SIGNALS = {'effort': 'effort [N m, N]', 'position': 'position [rad, m]'}
+ROTARY = {'effort': 'N m', 'position': 'rad'}  # units of the signals that are drawn
+UNITS = {  # by the type of a joint; of all others ROTARY
+    'prismatic': {'effort': 'N', 'position': 'm'},
+    None: {'effort': 'N m, N', 'position': 'rad, m'},
+}
 JOINT_HEADS = (
     'joint',
     'verdict',
@@ -26,12 +33,33 @@ JOINT_HEADS = (
 )
 
 
-class CheckedNumbers(NamedTuple):
-    """A ``checkup``; ``bags`` : paths of the ``recordings``, which are drawn."""
+@dataclass(frozen=True)
+class CheckedNumbers:
+    """
+    A ``checkup``.
+
+    bags : paths of the ``recordings``, which are drawn
+    urdf : text of the description, '' for those in the recordings
+    options : that the checkup was given, as typed, and that an identification takes as well
+    """
 
     checkup: Checkup
     bags: Sequence[str]
     recordings: Sequence[Recording] = ()
+    urdf: str = ''
+    options: Sequence[str] = ()
+
+    @cached_property
+    def types(self) -> Mapping[str, str]:
+        """Return {joint: type} as the descriptions have them, {} where none is a URDF."""
+        types = {}
+        for urdf in [*(recording.robot_description for recording in self.recordings), self.urdf]:
+            types.update(joint_types(urdf))
+        return types
+
+    def units(self, joint: str) -> Mapping[str, str]:
+        """Return {signal: unit} of a ``joint``."""
+        return UNITS.get(self.types.get(joint), ROTARY)
 
 
 def head(numbers: CheckedNumbers, _: Drawings) -> Sheet:
@@ -49,6 +77,7 @@ def head(numbers: CheckedNumbers, _: Drawings) -> Sheet:
             Card(f'{100.0 * masked:.2g} %', 'of the samples masked as bad', masked > 0.0),
         ),
         [f'{finding.sentence()}.' for finding in checkup.checks],
+        commands=checked_steps(checkup.verdict.word, numbers.bags, numbers.options),
         numbers=checkup.to_dict(),
     )
 
@@ -59,7 +88,7 @@ def recordings(numbers: CheckedNumbers, drawings: Drawings) -> Iterator[Section]
         charts = []
         for channel in recording.of_type(JOINT_STATE).values():
             if 'effort' in channel.fields:
-                charts += _charts(drawings, numbers.checkup, recording, number, channel)
+                charts += _charts(drawings, numbers, number, channel)
         yield Section(
             f'Recording {number + 1}',
             charts=charts,
@@ -69,12 +98,12 @@ def recordings(numbers: CheckedNumbers, drawings: Drawings) -> Iterator[Section]
 
 
 def _charts(
-    drawings: Drawings, checkup: Checkup, recording: Recording, number: int, channel: Channel
+    drawings: Drawings, numbers: CheckedNumbers, number: int, channel: Channel
 ) -> list[str]:
     """Return the numbers of charts of the joints of a ``channel``; ``number`` : of recording."""
     charts = []
-    recorded = [name for name in SIGNALS if name in channel.fields]  # positions may be elsewhere
-    labels = [SIGNALS[name] for name in recorded]
+    checkup, recording = numbers.checkup, numbers.recordings[number]
+    recorded = [name for name in ROTARY if name in channel.fields]  # positions may be elsewhere
     for column, joint in enumerate(channel.names):
         signals = np.array([channel.fields[name][:, column] for name in recorded])
         finite = np.isfinite(signals).all(axis=0)
@@ -83,6 +112,8 @@ def _charts(
             continue
         t = (channel.stamp_ns[finite] - recording.origin_ns()) * 1e-9
         t, signals = thinned(t, signals[:, finite])
+        units = numbers.units(joint)
+        labels = [f'{name} [{units[name]}]' for name in recorded]
         charts.append(
             drawings.recorded(
                 joint,
@@ -138,7 +169,9 @@ def joints(numbers: CheckedNumbers, _: Drawings) -> Iterator[Section]:
         ]
         rows.append((joint, verdict.word, '; '.join(dict.fromkeys(reasons)), *rms))
     flagged = [k for k, row in enumerate(rows) if row[1] == DO_NOT_USE]
-    note = 'RMS in N m, of prismatic joints in N.'
+    note = 'RMS in N m.'
+    if any(numbers.units(joint) != ROTARY for joint in checkup.joints):
+        note = 'RMS in N m, of prismatic joints in N.'
     yield Section('Joints', tables=[Table(JOINT_HEADS, rows, (1, 2), flagged, note=note)])
 
 

@@ -6,13 +6,14 @@ The page shows the use of the limits, curves against them and the moving arm.
 
 from collections.abc import Sequence
 import csv
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
 
+from .next_steps import motion_steps
 from .sheet import sheet_text
 from ..errors import file_errors
 from ..excitation.design import Design
@@ -31,7 +32,8 @@ def write_design(design: Design, out_dir: str | Path) -> tuple[Path, ...]:
     motion.yaml holds the motion (``motion_files.read_motion``), how it was designed and how close
     each limit is; motion.csv is one period at 100 Hz; motion.html needs no network.
     """
-    out, page = Path(out_dir), motion_page(design)
+    out = Path(out_dir)
+    page = motion_page(design, str(out / FILES[0]))
     samples = sampled(design.motion, RECORDED_RATE)
     with file_errors(f'the design {out}', 'written'):
         out.mkdir(parents=True, exist_ok=True)
@@ -79,8 +81,8 @@ def _write_csv(path: Path, joint_names: Sequence[str], samples: Sequence[np.ndar
             writer.writerow([f'{x:.9g}' for x in row])
 
 
-def motion_page(design: Design) -> str:
-    """Return a self-contained HTML document about a ``design``."""
+def motion_page(design: Design, file: str = FILES[0]) -> str:
+    """Return a self-contained HTML document about a ``design``; ``file`` : with its motion."""
     from .sections import DESIGN  # and those of all pages: when one is made
 
-    return sheet_text(DESIGN.sheet(design))
+    return sheet_text(replace(DESIGN.sheet(design), commands=motion_steps(file)))

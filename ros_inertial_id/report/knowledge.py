@@ -311,5 +311,5 @@ def joined(text: str) -> str:
 
 
 def typeset(unit: str) -> str:
-    """Return a ``unit`` with its powers raised: ``kg m^2`` as kg m², for pages and pictures."""
-    return unit.replace('^2', '\u00b2').replace('^3', '\u00b3')
+    """Return a ``unit`` or text for pages and pictures: ``kg m^2`` as kg m², ``+-`` as ±."""
+    return unit.replace('^2', '\u00b2').replace('^3', '\u00b3').replace(' +- ', ' \u00b1 ')

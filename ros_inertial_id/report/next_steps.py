@@ -1,10 +1,12 @@
-"""What next: the commands that the page of an identification offers, a table of them."""
+"""What next: the commands that the pages of model, checkup and motion offer, as tables."""
 
+from collections.abc import Sequence
 from pathlib import Path
 import shlex
 from typing import NamedTuple
 
 from .model_statistics import ModelStatistics
+from ..checks.finding import DO_NOT_USE
 from ..identification.identified_model import IdentifiedModel
 from ..methods import METHODS
 from ..methods.capabilities import JointTorques, Live
@@ -31,6 +33,27 @@ STEPS = (
         'inertial-id design identified.urdf --model {file} --out motion',
     ),
     ('live', 'Live prediction', 'ros2 launch ros_inertial_id predict.launch.py {argument}'),
+)
+# (whether the checks refuse the recordings, what for, command)
+CHECKED_STEPS = (
+    (False, 'Identify', 'inertial-id identify {bags} --out result'),
+    (
+        False,
+        'Identify and validate',
+        'inertial-id identify {bags} --validate OTHER_BAG --out result',
+    ),
+    (True, 'Check the next recording', 'inertial-id check OTHER_BAG{options} --report check.html'),
+)
+# (what for, command)
+MOTION_STEPS = (
+    ('Start the nodes', 'ros2 launch ros_inertial_id robot.launch.py {argument}'),
+    ('What would happen', 'ros2 service call /excitation/check std_srvs/srv/Trigger'),
+    (
+        'Play at a tenth of its speed, and record',
+        'ros2 service call /excitation/play std_srvs/srv/Trigger',
+    ),
+    ('Check what was recorded', 'inertial-id check BAG --report check.html'),
+    ('Identify', 'inertial-id identify BAG --out result'),
 )
 
 
@@ -70,3 +93,24 @@ def next_steps(model: IdentifiedModel, file: str) -> list[tuple[str, str]]:
         for attribute, what_for, command in STEPS
         if getattr(situation, attribute)
     ]
+
+
+def checked_steps(word: str, bags: Sequence[str], options: Sequence[str]) -> list[tuple[str, str]]:
+    """
+    Return [(what for, command)] of what to do after a checkup.
+
+    word : of its verdict; bags : paths; options : that the checkup was given, as typed
+    """
+    given = ''.join(f' {shlex.quote(option)}' for option in options)
+    names = {'bags': f'{shlex.join(bags)}{given}', 'options': given}
+    return [
+        (what_for, command.format(**names))
+        for refused, what_for, command in CHECKED_STEPS
+        if refused == (word == DO_NOT_USE)
+    ]
+
+
+def motion_steps(file: str) -> list[tuple[str, str]]:
+    """Return [(what for, command)] of what to do with a motion in a ``file``."""
+    argument = shlex.quote(f'motion:={Path(file).absolute()}')
+    return [(what_for, command.format(argument=argument)) for what_for, command in MOTION_STEPS]

@@ -53,9 +53,10 @@ function line(x, y, X, Y, first, last) {
   return parts.join('');
 }
 
+const everyChart = [], PAPER = {pair: 450, small: 300, multiples: 300};  // px of a chart for print, by its grid
 class Chart {
   constructor(box, spec) {
-    this.spec = spec; this.box = box; this.width = 0;
+    this.spec = spec; this.box = box; this.width = 0; everyChart.push(this);
     this.link = spec.link && links[spec.link] || {range: null, charts: []};
     if (spec.link) links[spec.link] = this.link;
     this.link.charts.push(this);
@@ -86,8 +87,8 @@ class Chart {
       high: y.map((value, i) => value + half[i])}};
   }
   get range() { return this.link.range || this.whole; }
-  draw() {
-    this.width = this.box.clientWidth;
+  draw(width = this.box.clientWidth) {
+    this.width = width;
     if (!this.width) return;
     const svg = this.svg, tall = this.panes.reduce((sum, p) => sum + p.height + GAP, TOP) - GAP + BOTTOM + 14;
     svg.replaceChildren(); svg.setAttribute('height', tall);
@@ -342,11 +343,14 @@ for (const button of document.querySelectorAll('.copy')) button.addEventListener
   button.textContent = 'copied';
 });
 
-// What is linked to or printed is unfolded.
+// What is linked to or printed is unfolded, and charts in the width of paper: else their text shrinks.
 const unfold = () => { const part = $(location.hash.slice(1)); if (part) part.open = true; };
 addEventListener('hashchange', unfold);
-addEventListener('beforeprint', () => document.querySelectorAll('details').forEach(
-  part => { part.open = true; }));
+addEventListener('beforeprint', () => {
+  document.querySelectorAll('details').forEach(part => { part.open = true; });
+  for (const chart of everyChart) chart.draw(PAPER[chart.box.parentElement.classList[0]]);
+});
+addEventListener('afterprint', () => everyChart.forEach(chart => chart.draw()));
 unfold();
 
 $('theme').addEventListener('click', () => {

@@ -37,9 +37,9 @@ recordings           Recording 1, 2, ...                 recorded signals, windo
 joints               Joints                              verdicts and residuals of joints
 findings             Findings                            findings of the checks
 of WeighedNumbers
-holding              Holding torque                      the arm with and without the load
 components           Centre of mass and inertia          numbers of the load with their errors
 for_controllers      For controllers                     the load in the words of controllers
+holding              Holding torque                      the arm with and without the load
 of a Drift
 robots               name of the robot, number of bags   changes and series of each robot
 bags_left_out        Bags left out                       paths and reasons
@@ -147,7 +147,7 @@ IDENTIFICATION: Page[IdentifiedNumbers] = Page(
 )
 CHECKUP: Page[CheckedNumbers] = Page(checkup_page.head, (recordings, joints, findings))
 AUDIT: Page[AuditedNumbers] = Page(audit_page.head, (robot_in_space, what_is_wrong, every_link))
-PAYLOAD: Page[WeighedNumbers] = Page(payload_page.head, (holding, components, for_controllers))
+PAYLOAD: Page[WeighedNumbers] = Page(payload_page.head, (components, for_controllers, holding))
 DRIFT: 'Page[Drift]' = Page(drift_page.head, (robots, bags_left_out))
 DESIGN: 'Page[Design]' = Page(design_page.head, (moving_arm, limits_used))
 COMPARISON: Page[Comparison] = Page(

@@ -27,12 +27,16 @@ def payload_sheet(load: 'Payload', model: 'IdentifiedModel', bare: str) -> Sheet
 
 
 def checkup_sheet(
-    checkup: 'Checkup', bags: Sequence[str], recordings: 'Sequence[Recording]' = ()
+    checkup: 'Checkup',
+    bags: Sequence[str],
+    recordings: 'Sequence[Recording]' = (),
+    urdf: str = '',
+    options: Sequence[str] = (),
 ) -> Sheet:
-    """Return the page of a ``checkup``; ``bags`` : paths of the ``recordings``, to be drawn."""
+    """Return the page of a ``checkup``; arguments as those of CheckedNumbers."""
     from .sections import CheckedNumbers, CHECKUP
 
-    return CHECKUP.sheet(CheckedNumbers(checkup, bags, recordings))
+    return CHECKUP.sheet(CheckedNumbers(checkup, bags, recordings, urdf, options))
 
 
 def audit_sheet(audit: 'Audit', source: str = '') -> Sheet:

@@ -92,7 +92,8 @@ function parameters(rows, source) {
 }
 function state(role, fact) {
   const card = document.querySelector(`[data-role="${role}"]`), names = {ok: '✓', warn: '! warning', error: '✗ error', stale: '? stale'};
-  card.classList.toggle('alarm', fact.level !== 'ok');
+  card.classList.toggle('alarm', fact.level === 'error' || fact.level === 'stale');
+  card.classList.toggle('warning', fact.level === 'warn');
   card.lastElementChild.textContent = `${names[fact.level]} ${fact.message}`;
   let box = reached[role];
   if (!box) { box = reached[role] = make('details', $('facts')); make('summary', box, card.firstElementChild.textContent); make('table', box); }

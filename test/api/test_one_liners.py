@@ -65,6 +65,9 @@ model.standard_errors['IzzR1']
 model.total_mass.standard_error
 rid.validate(model, other)
 rid.compare(model, result)
+model.condition_number
+result.joints['joint1'].word
+other.duration
 """.strip().split('\n')
 
 

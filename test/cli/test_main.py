@@ -81,6 +81,8 @@ def test_mistyped_verbs_and_options_are_answered_by_the_nearest(capsys):
     message = refused(capsys, 'design', arm, '--lock', '*finger*')
     assert "--lock '*finger*' is no joint that moves; there is: " in message
     assert "did you mean '--period'?" in refused(capsys, 'design', 'arm.urdf', '--duration', '5')
+    for option in ('--duration', '--start'):
+        assert 'BAG@START:END' in refused(capsys, 'identify', 'bag', option, '5')
     assert "did you mean 'franka'?" in refused(capsys, 'identify', 'bag', '--config', 'frnaka')
     assert "did you mean 'ordinary'?" in refused(
         capsys, 'identify', 'bag', '--out', 'x', '--estimator', 'ols'

@@ -1,6 +1,7 @@
 """Sheets: the pages of payload and check say what the results say, flags included."""
 
 from dataclasses import replace
+import shlex
 
 import mujoco_arm
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from test_report import Page, record
 
 from ros_inertial_id.checks.finding import Checkup, Finding, Verdict
+from ros_inertial_id.cli.arguments import parse
 from ros_inertial_id.dynamics.inertial_parameters import about_origin
 from ros_inertial_id.identification.model.outcome import described_model
 from ros_inertial_id.procedures.payload import Payload
@@ -99,6 +101,29 @@ def test_a_checkup_says_its_verdict_first_and_what_holds_for_all_once(tmp_path):
     assert '2 %' in text
 
 
+def test_what_next_after_a_checkup_can_be_pasted(tmp_path):
+    given = ['--urdf', 'my robot.urdf', '--columns', 'q_*=*_angle']
+    for word, verbs in (('good', ['identify', 'identify']), ('do not use', ['check'])):
+        checkup = replace(FOUND, verdict=Verdict(word))
+        sheet = checkup_sheet(checkup, ['a bag@2:'], options=given)
+        typed = [parse(shlex.split(command)[1:]) for _, command in sheet.commands]
+        assert [options.verb for options in typed] == verbs
+        assert {options.urdf for options in typed} == {'my robot.urdf'}
+        assert {options.columns for options in typed} == {'q_*=*_angle'}
+        bag = 'a bag@2:' if word == 'good' else 'OTHER_BAG'
+        assert all(options.bags == [bag] for options in typed)
+
+
+def test_signals_have_the_units_of_their_joint(tmp_path):
+    bag = record()
+    sliding = bag.robot_description.replace('"revolute"', '"prismatic"', 1)
+    sheet = checkup_sheet(replace(FOUND, joints={}), ['a bag'], [bag], sliding)
+    labels = [
+        [pane['label'] for pane in chart['panes']] for chart in sheet.drawings.charts.values()
+    ]
+    assert labels == [['effort [N]', 'position [m]'], ['effort [N m]', 'position [rad]']]
+
+
 def test_a_recording_is_drawn_with_what_was_found_shaded(tmp_path):
     bag = record()
     names = dict(zip('ab', bag.channels['/joint_states'].names))
@@ -122,8 +147,8 @@ def test_efforts_are_drawn_whose_positions_come_on_another_topic(tmp_path):
     page = shown(checkup_sheet(checkup, ['a bag'], [bag]), tmp_path)[1]
     panes = [chart['panes'] for chart in page.data['charts'].values()]
     assert [[pane['label'] for pane in of_joint] for of_joint in panes] == [
-        ['effort [N m, N]'],
-        ['effort [N m, N]'],
+        ['effort [N m]'],
+        ['effort [N m]'],
     ]
 
 
