@@ -53,6 +53,7 @@ VECTORS = {
     },
 }
 numbers = st.floats(-1e9, 1e9, allow_subnormal=False)
+flags = st.sampled_from([0.0, 1.0])
 words = st.text('aZ_/ 9\u00e4\u6f22\U0001f916\n', min_size=1, max_size=12)
 
 
@@ -75,12 +76,14 @@ def channels(draw, kind=JOINT_STATE, topic='/topic', most=9):
     if decoder.labels:  # what a driver does not report is an empty sequence
         chosen = st.sets(st.sampled_from(carried), min_size=1)
         carried = sorted(draw(chosen), key=carried.index)
-    fields = {}
+    fields, values = {}, numbers
+    if kind.endswith('Bool'):
+        values = flags
     for name in carried:
         width = WIDTHS.get(name, (3,))
         if decoder.labels:
             width = ()
-        fields[name] = draw(arrays(float, (count, *axis, *width), elements=numbers))
+        fields[name] = draw(arrays(float, (count, *axis, *width), elements=values))
     return Channel(topic, kind, stamps, stamps + 7, fields, names, frame)
 
 
