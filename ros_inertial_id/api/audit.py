@@ -6,18 +6,16 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..auditing.audit import Audit, audited, KnownMass
+from ..auditing.audit import Audit, audited
 from ..auditing.described import Described
 from ..auditing.finding import AuditFinding
 from ..auditing.fix import fixed_urdf, replaced
 from ..auditing.mjcf import described_mjcf
 from ..auditing.sdf import described_sdf
 from ..auditing.urdf import described_urdf
-from ..dynamics.description import parsed_xml
 from ..dynamics.inertial_parameters import about_origin
 from ..dynamics.mjcf_compiled import compiled_model
 from ..errors import ConfigError
-from ..excitation.maker_masses import published_mass
 from ..identification.files import description_kind, read_description, write_text
 from ..identification.model.patched_mjcf import with_inertias
 from ..report.audit_page import audit_text, findings_rows
@@ -103,32 +101,20 @@ def audit(
     Return what is wrong with a robot description, as an AuditResult.
 
     description : path of a URDF, xacro file, MJCF or SDF, or the text of a URDF
-    mass : of the robot, on scales or from its data sheet [kg]; None: that of the arm as its maker
-        publishes it, where that is known
+    mass : of the robot, on scales or from its data sheet [kg]; None: not compared
     meshes : whether shapes are read from meshes, where their files are there
     ConfigError, RobotModelError where it cannot be read.
     """
     if mass is not None and not 0.0 < mass < 1e9:
         raise ConfigError('the mass of the robot', expected='above 0 kg', found=mass)
     if isinstance(description, str) and '<' in description:
-        return _result(described_urdf(description), description, '', mass)
+        return AuditResult(audited(described_urdf(description), mass), description, '')
     path = Path(description)
     folder = ''
     if meshes:
         folder = str(path.resolve().parent)
     robot, urdf = _described(path, folder)
-    return _result(robot, urdf, str(path), mass)
-
-
-def _result(robot: Described, urdf: str, source: str, mass: float | None) -> AuditResult:
-    """Return the AuditResult of a ``robot``; mass : of all of it [kg], None: as published."""
-    if mass is not None:
-        return AuditResult(audited(robot, KnownMass(tuple(robot.links), mass)), urdf, source)
-    meshes = ''
-    if urdf:
-        names = (mesh.get('filename', '') for mesh in parsed_xml(urdf).iter('mesh'))
-        meshes = '\n'.join(names)
-    return AuditResult(audited(robot, published_mass(robot, meshes)), urdf, source)
+    return AuditResult(audited(robot, mass), urdf, str(path))
 
 
 def _fixed_mjcf(path: Path, findings: Sequence[AuditFinding]) -> tuple[str, list[str]]:

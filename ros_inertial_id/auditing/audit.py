@@ -8,7 +8,7 @@ Audit: what is wrong with a description, sorted by the torque that each error ma
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -41,14 +41,6 @@ BY_TORQUE = (
     'inertia too large',
     'inertia too small',
 )
-
-
-class KnownMass(NamedTuple):
-    """The ``mass`` [kg] of some ``links`` together; source : who says so, '' for the caller."""
-
-    links: tuple[str, ...]
-    mass: float
-    source: str = ''
 
 
 @dataclass(frozen=True)
@@ -157,16 +149,16 @@ def _positive(value: float, default: float) -> float:
     return default
 
 
-def audited(robot: Described, known: KnownMass | None = None) -> Audit:
+def audited(robot: Described, mass: float | None = None) -> Audit:
     """
     Return the Audit of a ``robot``.
 
-    known : what the robot or a part of it weighs, None where that is not known
+    mass : of the robot on scales [kg], None where it is not known
     """
     if not robot.links:
         raise ConfigError('the description has no links', expected='at least one')
     findings = [finding for check in CHECKS for finding in check(robot)]
-    findings += _total(robot, known)
+    findings += _total(robot, mass)
     if any(joint.moves for joint in robot.joints):
         tree = _Tree(robot)
         findings += _holding(tree)
@@ -185,28 +177,21 @@ def _rank(finding: AuditFinding) -> tuple[int, float]:
     return -SEVERITIES.index(finding.severity), -finding.torque
 
 
-def _total(robot: Described, known: KnownMass | None) -> Iterator[AuditFinding]:
-    """Yield that links together do not have the mass that is ``known`` of them."""
-    if known is None:
+def _total(robot: Described, mass: float | None) -> Iterator[AuditFinding]:
+    """Yield that the links together do not have the ``mass`` that is given."""
+    if mass is None:
         return
-    described = sum(robot.links[name].mass for name in known.links)
-    off = abs(described - known.mass) / known.mass
+    off = abs(robot.mass - mass) / mass
     if off <= TOTAL[0]:
         return
     what = 'parts are missing: the links weigh less than the robot'
-    if described > known.mass:
+    if robot.mass > mass:
         what = 'the links weigh more than the robot'
     severity = DOUBTFUL
     if off > TOTAL[1]:
         severity = WRONG
     yield found(
-        'total mass',
-        '',
-        f'{described:.4g} kg',
-        f'{known.mass:.4g} kg',
-        what=what,
-        severity=severity,
-        because=known.source,
+        'total mass', '', f'{robot.mass:.4g} kg', f'{mass:.4g} kg', what=what, severity=severity
     )
 
 

@@ -89,6 +89,8 @@ class LinkRoom:
 
     def is_like_solid(self, inertia: DescribedInertia) -> bool:
         """Return whether an ``inertia`` is possible, and about as large as that of the hull."""
+        if self.own_hull is None:  # joint distances tell no size of a solid
+            return False
         return self.allows(inertia) and 1.0 / LIKE_SOLID < self.smallness(inertia) < LIKE_SOLID
 
     def solid(self, mass: float) -> DescribedInertia | None:

@@ -4,7 +4,6 @@ Figures that makers publish of their robots, each with its source.
 Per robot: the endings of its joints' names, and a mark by which the names of robot or meshes tell
 it from its family, both regular expressions; position [rad], velocity [rad/s], acceleration
 [rad/s^2], jerk [rad/s^3], effort [N m], effort_rate [N m/s]; a number alone holds for every joint.
-MASSES : from base to flange [kg], with the page that says so.
 """
 
 from typing import Any
@@ -129,19 +128,6 @@ def _gen3(joints, large, ranges):
 
 IIWA_7 = ((98, 98, 100, 130, 140, 180, 180), (176.0, 176.0, 110.0, 110.0, 110.0, 40.0, 40.0))
 IIWA_14 = ((85, 85, 100, 75, 130, 135, 135), (320.0, 320.0, 176.0, 176.0, 110.0, 40.0, 40.0))
-# (key of ROBOTS, mark of those that the mass is of, mass [kg], page)
-MASSES: tuple[tuple[str, str, float, str], ...] = (
-    ('fr3', '', 17.8, 'data sheet of the Franka Research 3, weight'),
-    ('fer', '', 18.0, 'data sheet of the Franka Emika Panda, weight'),
-    ('ur3e', '', 11.2, 'UR3e technical details, weight with cable'),
-    ('ur5e', '', 20.6, 'UR5e technical details, weight with cable'),
-    ('ur10e', '', 33.5, 'UR10e technical details, weight with cable'),
-    ('ur16e', '', 33.1, 'UR16e technical details, weight with cable'),
-    ('iiwa7', 'iiwa', 23.9, 'KUKA brochure Sensitive robotics LBR iiwa, technical data'),
-    ('iiwa14', 'iiwa', 29.9, 'KUKA brochure Sensitive robotics LBR iiwa, technical data'),
-    ('iiwa7', 'med', 25.5, 'KUKA LBR Med 7 R800, technical data'),
-    ('iiwa14', 'med', 32.3, 'KUKA LBR Med 14 R820, technical data'),
-)
 ROBOTS: dict[str, dict[str, Any]] = {
     'fr3': FR3,
     'fer': FER,

@@ -15,7 +15,7 @@ from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
 from ros_inertial_id.identification.identified_model import IdentifiedModel
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
-from ros_inertial_id.report import summary, verdict, write_report
+from ros_inertial_id.report import outline, summary, verdict, write_report
 from ros_inertial_id.report.curves import curves, friction_curves
 from ros_inertial_id.report.knowledge import significant, with_error
 
@@ -128,8 +128,10 @@ def test_table_of_residuals_is_that_of_the_model(good, good_page):
         first = next(row for row in found.rows if row[0] == joint)
         # The answer has that of the validation, filtered, and what no recording shows.
         percent = 100.0 * fits[3]['rms'][joint] / fits[3]['measured_rms'][joint]
+        (use,) = (use for use in outline(good.model)['uses']['joints'] if use['name'] == joint)
+        expected = np.hypot(percent, use['systematic_percent'])
         grade, number, _ = first[2].split()
-        assert grade == 'good,' and 0.95 * percent < float(number) < 10.0
+        assert grade == 'good,' and float(number) == pytest.approx(expected, rel=0.05)
     assert [cell.rstrip(' %') for cell in found.row('relative')[1:6]] == [
         significant(fit['relative_percent']) for fit in fits
     ]
