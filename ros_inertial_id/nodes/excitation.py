@@ -158,6 +158,7 @@ class Excitation(GuardedNode):
         position = player.joints.check_ready(options.stale)
         player.controller.check_ready()
         self._controllers.check_active()
+        self._controllers.check_stamps_count()
         start = self._work.in_node(
             partial(player.held.position, robot, position, options.tracking)
         )

@@ -133,6 +133,7 @@ class Player:
         self.joints.read()
         if self.state is not State.PLAYING:
             return
+        self._sender.note_followed(self.held.followed_ns)
         silence = self.joints.silence
         if silence > self._motion.guard.stale:
             self._doubt(f'no joint states for {silence:.2f} s')
