@@ -25,6 +25,9 @@ NEXT_ATTEMPT = 1.2  # times as long as the last is what it may take
 LONGEST_ATTEMPT = 0.5  # [s]
 # [s] between pieces; each covers five of them, so that some may be late or lost
 PIECE_PERIOD = 0.04
+# pieces on their way, where it is known which have arrived: one that is late leads the command
+# away by as far as it goes beyond the last that was followed, unless it has ended by then
+ON_THEIR_WAY = 2
 EARLY = 0.01  # [s] by which a piece may be: whoever asks does not ask all the time
 SENT_AGAIN = (
     0.2  # [s] of wall time after which it is sent again: simulated time may be waiting for it
@@ -108,12 +111,22 @@ class CourseSender:
     @property
     def arrival_unknown(self) -> bool:
         """Return whether the arm may brake by now, as pieces are not known to have arrived."""
+        rests_until_start = POINT_STEP - HORIZON  # as long as it is before the first
+        made = self._sent.get(self._link.arrived, rests_until_start)
+        return self._unanswered > 0 and self.now - made > UNANSWERED
+
+    @property
+    def awaits_answers(self) -> bool:
+        """Return whether ON_THEIR_WAY pieces are not known to have arrived."""
+        return self._unanswered >= ON_THEIR_WAY
+
+    @property
+    def _unanswered(self):
+        """Return how many pieces are not known to have arrived, 0 where nothing is known."""
         arrived = self._link.arrived
         if not self._link.answers and arrived not in self._sent:
-            return False
-        rests_until_start = POINT_STEP - HORIZON  # as long as it is before the first
-        made = self._sent.get(arrived, rests_until_start)
-        return arrived < self._newest and self.now - made > UNANSWERED
+            return 0
+        return self._newest - arrived
 
     def note_followed(self, stamp_ns: int) -> None:
         """Note the stamp [ns] of the trajectory that the controller says it follows."""

@@ -41,6 +41,9 @@ class JointWatch:
     take : called with stamps (N,) [ns] and {position, velocity, effort: (N, n)} of what came
     topic : of the joint states
     position : (n,) the newest, None before any came; newest_ns : its stamp [ns]
+    just_resumed : whether this process was held up until the last look, not also the one before:
+        newer messages may be on their way through the middleware, but one that is always slow
+        goes on
 
     Silence is of the robot's time.  What this process did not look at is no silence, or little,
     as it may be slow for ever: it reads all that waits before it judges.
@@ -64,6 +67,7 @@ class JointWatch:
         self._looked = self._silent = np.zeros(2)  # each by wall time [s] and the robot's [s]
         self._held_up = self._resumed = 0.0  # [s] of wall time: how long the last time, until when
         self._complaint = ''
+        self.just_resumed = False
         self.newest_ns = 0
         self.position: np.ndarray | None = None
 
@@ -77,7 +81,9 @@ class JointWatch:
         """Take all joint states since the last time."""
         now = np.array([time.monotonic(), self.now_ns() * 1e-9])
         gap, self._looked = now - self._looked, now
-        if gap[0] > HELD_UP:
+        held_up = bool(gap[0] > HELD_UP)
+        self.just_resumed = held_up and not self.just_resumed
+        if held_up:
             self._resumed, self._held_up = now[0], gap[0]
         self._silent = self._silent + np.clip(gap, 0.0, COUNTED_GAP)
         self.streams.hand_to(self._take)

@@ -161,8 +161,8 @@ class Player:
     def _due(self):
         """Return (Event, why) before the next piece of a course is sent."""
         joints, sender = self.joints, self._sender
-        if joints.simulated and joints.resumes(HORIZON):  # /clock may leap
-            return Event.MESSAGES_DUE, ''
+        if joints.simulated and (joints.just_resumed or joints.resumes(HORIZON)):
+            return Event.MESSAGES_DUE, ''  # /clock may leap
         if sender.passed(PIECE_PERIOD):
             return self._due_at_the_end()
         try:  # a controller that was restarted holds the arm
@@ -174,6 +174,8 @@ class Player:
             return Event.DOUBT, f'the clock of this node went back by {-behind:.1f} s'
         if sender.arrival_unknown:
             return self._due_without_answers()
+        if sender.awaits_answers:
+            return Event.MESSAGES_DUE, ''
         if behind > LATEST_PIECE:
             words = f'this computer is too slow: a piece of the motion is {behind:.1f} s late'
             return Event.DOUBT, words

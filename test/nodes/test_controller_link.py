@@ -119,10 +119,10 @@ def test_a_controller_s_state_tells_which_piece_it_follows():
     assert link.arrived == 12 and not sender.arrival_unknown
     sender.note_followed(0)
     sender.note_followed(round(now[0] * 1e9))  # a trajectory of somebody else
-    assert link.arrived == 12
+    assert link.arrived == 12 and not sender.awaits_answers
     for now[0] in now[0] + 0.04 * np.arange(1, 4):
         sender.send()
-    assert sender.arrival_unknown  # the link stalls, or pieces are lost
+    assert sender.awaits_answers and sender.arrival_unknown  # it stalls, or pieces are lost
     follows(sent[-1])
     assert link.arrived == 16 and not sender.arrival_unknown
     followed = sent[-1]

@@ -83,6 +83,21 @@ def test_a_joint_whose_position_is_no_number_is_refused(graph, monkeypatch):
     watching.close()
 
 
+def test_the_first_look_after_a_hold_up_may_be_at_an_old_clock_and_no_second_one(
+    graph, monkeypatch
+):
+    wall = [0.0]
+    watching = Watching(graph, 'held_up', STANDS_AT_0)
+    monkeypatch.setattr(joint_watch.time, 'monotonic', lambda: wall[0])
+    seen = []
+    for wall[0] in 10.0, 10.02, 10.17, 10.19, 10.29, 10.39, 10.49:
+        watching.joints.read()
+        seen.append(watching.joints.just_resumed)
+    assert seen[1:] == [False, True, False, True, False, True]
+    monkeypatch.undo()
+    watching.close()
+
+
 def test_a_hold_up_while_states_are_read_is_no_silence(graph, monkeypatch):
     watching = Watching(graph, 'held_up')
     joints, states = watching.joints, graph.node.create_publisher(JointState, 'joint_states', 10)
