@@ -16,9 +16,9 @@ from builtin_interfaces.msg import Duration
 from rclpy.action import ActionClient
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
-from rclpy.serialization import serialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.task import Future
-from trajectory_msgs.msg import JointTrajectory
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from .conversions import advertise, message_class, seconds, simulated_time
 from ..errors import ConfigError, MotionError
@@ -38,6 +38,7 @@ ARRIVES = 1.0  # [s] after the end of a trajectory until the arm has to be there
 RESULT_COMES = 1.5  # [s] after the end of a trajectory for its result
 RESULT_LOOK = 0.02  # [s] between looks for the result
 ANY = -1.0  # of a tolerance: none
+RESTS_LONGER = 3  # [s]
 LATEST = 0.02  # [s] that a message may be late
 
 
@@ -118,7 +119,9 @@ class TopicLink(Link):
     def withdraw(self) -> None:
         """Let what was sent after the piece that is followed be replaced by it, where it waits."""
         if self.arrived in self._sent:
-            self._publisher.publish(self._sent[self.arrived])
+            followed = deserialize_message(self._sent[self.arrived], JointTrajectory)
+            rest_longer(followed)
+            self._publisher.publish(followed)
 
     def outcome(self, after: float, given_up: Callable[[], bool]) -> str:
         """Return '': no result comes ``after`` [s], ``given_up`` or not."""
@@ -195,7 +198,9 @@ class ActionLink(Link):
     def withdraw(self) -> None:
         """Let a goal that was not accepted so far not be sent again."""
         if self.arrived in self._sent:  # depth 1; on the path of this one the arm is, or rests
-            self._client.send_goal_async(self._sent[self.arrived])
+            followed = self._sent[self.arrived]
+            rest_longer(followed.trajectory)
+            self._client.send_goal_async(followed)
         self._result = 'goal not accepted in time'
 
     def outcome(self, after: float, given_up: Callable[[], bool]) -> str:
@@ -232,6 +237,24 @@ class ActionLink(Link):
             self._result = words
         if response.status == ABORTED and (newest or code in VIOLATIONS):
             self._gave_up(f'the controller gave up: {words}')
+
+
+def rest_longer(trajectory: JointTrajectory) -> None:
+    """
+    Let a ``trajectory`` rest at its end until all that was sent after it has ended as well.
+
+    A controller refuses what has ended: it would follow a newer one that comes with it.
+    """
+    last = trajectory.points[-1]
+    rests = JointTrajectoryPoint(
+        positions=last.positions,
+        velocities=last.velocities,
+        accelerations=last.accelerations,
+        time_from_start=Duration(
+            sec=last.time_from_start.sec + RESTS_LONGER, nanosec=last.time_from_start.nanosec
+        ),
+    )
+    trajectory.points.append(rests)
 
 
 def controller_link(

@@ -19,6 +19,7 @@ from ..measurement.recording import Channel
 
 BEGINNING = 10**9  # [ns] of a simulated clock, in which joint states may be stamped 0
 HELD_UP = 0.06  # [s] of wall time between two looks, above which this process had no time to look
+CATCHES_UP = 0.01  # [s] for the middleware to hand on what came meanwhile
 COUNTED_GAP = 0.02  # [s] between two looks that count as silence at most
 CLOCK_STANDS = 10.0  # [s] of wall time in which simulated time may stand still
 ON_ITS_WAY = 0.1  # [s] for messages that may be on their way
@@ -41,9 +42,6 @@ class JointWatch:
     take : called with stamps (N,) [ns] and {position, velocity, effort: (N, n)} of what came
     topic : of the joint states
     position : (n,) the newest, None before any came; newest_ns : its stamp [ns]
-    just_resumed : whether this process was held up until the last look, not also the one before:
-        newer messages may be on their way through the middleware, but one that is always slow
-        goes on
 
     Silence is of the robot's time.  What this process did not look at is no silence, or little,
     as it may be slow for ever: it reads all that waits before it judges.
@@ -67,7 +65,6 @@ class JointWatch:
         self._looked = self._silent = np.zeros(2)  # each by wall time [s] and the robot's [s]
         self._held_up = self._resumed = 0.0  # [s] of wall time: how long the last time, until when
         self._complaint = ''
-        self.just_resumed = False
         self.newest_ns = 0
         self.position: np.ndarray | None = None
 
@@ -81,10 +78,10 @@ class JointWatch:
         """Take all joint states since the last time."""
         now = np.array([time.monotonic(), self.now_ns() * 1e-9])
         gap, self._looked = now - self._looked, now
-        held_up = bool(gap[0] > HELD_UP)
-        self.just_resumed = held_up and not self.just_resumed
-        if held_up:
+        if gap[0] > HELD_UP:
             self._resumed, self._held_up = now[0], gap[0]
+            if self.simulated:  # what tells the time waits for threads that were held up as well
+                time.sleep(CATCHES_UP)
         self._silent = self._silent + np.clip(gap, 0.0, COUNTED_GAP)
         self.streams.hand_to(self._take)
 

@@ -161,8 +161,8 @@ class Player:
     def _due(self):
         """Return (Event, why) before the next piece of a course is sent."""
         joints, sender = self.joints, self._sender
-        if joints.simulated and (joints.just_resumed or joints.resumes(HORIZON)):
-            return Event.MESSAGES_DUE, ''  # /clock may leap
+        if joints.simulated and joints.resumes(HORIZON):  # /clock may leap
+            return Event.MESSAGES_DUE, ''
         if sender.passed(PIECE_PERIOD):
             return self._due_at_the_end()
         try:  # a controller that was restarted holds the arm

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 from motions import motion_within
 import numpy as np
 import pytest
+from rclpy.serialization import deserialize_message
+from trajectory_msgs.msg import JointTrajectory
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError, MotionError
@@ -97,14 +99,19 @@ def planned():
 def test_a_controller_s_state_tells_which_piece_it_follows():
     """By the stamp of its trajectory, which some versions put off to the next point."""
     now, sent = [10.0], []
+
+    def publish(message):
+        if isinstance(message, bytes):
+            message = deserialize_message(message, JointTrajectory)
+        sent.append(message)
+
     node = SimpleNamespace(
-        create_publisher=lambda *args, **_: SimpleNamespace(publish=sent.append),
+        create_publisher=lambda *args, **_: SimpleNamespace(publish=publish),
         get_parameter=lambda _: SimpleNamespace(value=False),
         resolve_topic_name=lambda name: f'/{name}',
         get_subscriptions_info_by_topic=lambda topic: [],
     )
     link = controller_link(node, 'arm/joint_trajectory', print)
-    link.message = lambda trajectory, tracking: trajectory
     sender = CourseSender(link, lambda: round(now[0] * 1e9))
 
     def follows(message, late=0):
@@ -129,8 +136,11 @@ def test_a_controller_s_state_tells_which_piece_it_follows():
     for _ in range(2):
         now[0] += 0.04
         sender.send()
-    link.withdraw()  # what waits is replaced by what the arm follows
-    assert sent[-1] is followed
+    link.withdraw()  # what waits is replaced by what the arm follows, and ends after it
+    assert sent[-1].header == followed.header and sent[-1].points[:-1] == followed.points
+    before, last = sent[-1].points[-2:]
+    assert last.positions == before.positions and not any(last.velocities)
+    assert last.time_from_start.sec - before.time_from_start.sec == 3
 
 
 def test_whether_the_arm_may_brake_already_as_goals_were_not_accepted():

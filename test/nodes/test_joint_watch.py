@@ -84,17 +84,17 @@ def test_a_joint_whose_position_is_no_number_is_refused(graph, monkeypatch):
     watching.close()
 
 
-def test_the_first_look_after_a_hold_up_may_be_at_an_old_clock_and_no_second_one(
-    graph, monkeypatch
+@pytest.mark.parametrize('simulated', [True, False], ids=['/clock', 'own clock'])
+def test_after_a_hold_up_the_middleware_may_catch_up_where_messages_tell_the_time(
+    graph, monkeypatch, simulated
 ):
-    wall = [0.0]
-    watching = Watching(graph, 'held_up', STANDS_AT_0)
-    monkeypatch.setattr(joint_watch, 'time', SimpleNamespace(monotonic=lambda: wall[0]))
-    seen = []
-    for wall[0] in 10.0, 10.02, 10.17, 10.19, 10.29, 10.39, 10.49:
+    wall, waited = [0.0], []
+    watching = Watching(graph, 'held_up', Parameter('use_sim_time', value=simulated))
+    clock = SimpleNamespace(monotonic=lambda: wall[0], sleep=lambda _: waited.append(wall[0]))
+    monkeypatch.setattr(joint_watch, 'time', clock)
+    for wall[0] in 10.0, 10.02, 10.17, 10.19, 10.24, 10.39:
         watching.joints.read()
-        seen.append(watching.joints.just_resumed)
-    assert seen[1:] == [False, True, False, True, False, True]
+    assert waited[1:] == [10.17, 10.39] * simulated
     watching.close()
 
 
