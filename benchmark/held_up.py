@@ -9,7 +9,7 @@ lost (they do not come), asked (they wait while ~/stop is called).  Each happens
 whose time is the wall clock's and waits for nothing.  Between both stands this process.  When it
 hands a piece on it compares it with the one before, as a joint_trajectory_controller follows them:
 each at its own clock, at rest after its last point, none that has ended already: on its pieces
-ros2_controllers' own code (4.42) stepped within 0.1 mrad of that.  Per length of what happened the
+ros2_controllers' own code (4.42) stepped within 0.2 mrad of that.  Per length of what happened the
 largest step of the command is printed, and how many motions ended by it; what came while this
 process or the arm had no time itself is left out, and counted.
 """
