@@ -134,7 +134,7 @@ class Arm:
         self.graph.spin(3.0)
 
     def happens(self, kind, seconds):
-        """Let something happen for ``seconds``; return the largest step [rad], None for unknown."""
+        """Let something happen for ``seconds``; return the largest step [rad], None: unknown."""
         self.link.step = self.link.gap = 0.0
         if kind == 'stopped':
             with self.player.held_up():
