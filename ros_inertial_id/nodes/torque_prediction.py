@@ -201,7 +201,7 @@ class TorquePrediction(GuardedNode):
             validity_range=partial(method.validity_range, robot=robot),
             torques=torques,
             band=cache(partial(band_for, model)),
-            health=PredictionHealth(model),
+            health=PredictionHealth(model, robot),
             watch=StreamWatch(robot.urdf, commands, aside=True),
         )
 

@@ -125,7 +125,7 @@ def head(numbers: AuditedNumbers, _: Drawings) -> Sheet:
     return Sheet('Audit of a description', numbers.source, cards, numbers=audit.to_dict())
 
 
-def robot_in_space(numbers: AuditedNumbers, drawings: Drawings) -> Iterator[Section]:
+def robot_in_space(numbers: AuditedNumbers, _: Drawings) -> Iterator[Section]:
     """Yield the robot with the hulls of its links and their ellipsoids of inertia."""
     robot = numbers.audit.robot
     names = list(robot.in_order())
@@ -147,8 +147,7 @@ def robot_in_space(numbers: AuditedNumbers, drawings: Drawings) -> Iterator[Sect
         beyond.append(name)
         hulls.append((f'hull {style}', [_towards(points[number[name]], shape[0], size)]))
     view = {
-        'points': drawings.array(points.ravel()),
-        'count': len(names),
+        'frames': [{'parent': -1, 'p': point} for point in points.tolist()],
         'links': [(number[j.parent], number[j.child], 's-raw') for j in robot.joints],
         'gravity': [0.0, 0.0, -1.0],
         'joints': [('as described', DESCRIBED), (DOUBTFUL, DOUBTFUL), (WRONG, WRONG)],
