@@ -10,6 +10,7 @@ from ..identification.identified_model import IdentifiedModel
 from ..methods.contract import LiveTorques
 from ..report.knowledge import fits
 
+NO_MODEL = 'no model yet'  # what torque_prediction says until it has one
 OUTSIDE = 0.1  # how far beyond the identified range, as a share of it, is outside
 RMS_MEMORY = 10.0  # [s] over which the running RMS forgets
 WORSE = 2.0  # times the RMS of the model's own residual, from which it is worth a warning

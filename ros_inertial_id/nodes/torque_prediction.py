@@ -27,7 +27,7 @@ from .conversions import (
 from .external_torque import ExternalTorque, ExternalTorqueOptions
 from .live_mounting import check_live_mounting, LiveMounting, LiveMountingOptions
 from .parameters import ConfiguredOptions, declare_options, driver_of
-from .prediction_health import PredictionHealth
+from .prediction_health import NO_MODEL, PredictionHealth
 from .running import GuardedNode, main_of
 from .streams import Streams
 from ..checks.finding import DO_NOT_USE
@@ -106,7 +106,7 @@ class TorquePrediction(GuardedNode):
         self._model: IdentifiedModel | None = None
         self._description = ''
         self._live: LiveModel | None = None
-        self._refusal = 'no model yet'
+        self._refusal = NO_MODEL
         self._streams = Streams(self, self.complain)
         self._outputs = {
             name: advertise(self, JointState, f'~/{name}', DEPTH) for name in OUTPUTS + BAND
@@ -258,6 +258,8 @@ class TorquePrediction(GuardedNode):
     def _report(self):
         """Return (level, words, {key: value}) for diagnostics."""
         live = self._live
+        if live is None and self._refusal == NO_MODEL:
+            return 'warn', NO_MODEL, {}
         if live is None:
             return 'error', self._refusal, {}
         level, words, values = live.health.report()

@@ -100,7 +100,7 @@ def moving_arm(design: 'Design', drawings: Drawings) -> Iterator[Section]:
         drawings,
         robot,
         q,
-        design.tool,
+        [design.tool],
         t=drawings.array(t),
         link='motion',
         charts=charts,

@@ -16,7 +16,8 @@ from ..identification.settings import robot_of_model
 
 HUES = 8  # joints that differ by colour; those beyond are dashed
 BASE = {'parent': -1, 'p': [0.0, 0.0, 0.0]}
-Tool = tuple[int, np.ndarray]  # number of a body, and a point (3,) in its joint frame [m]
+End = tuple[int, np.ndarray]  # number of a body, and a point (3,) in its joint frame [m]
+NO_LENGTH = 1e-3  # [m]: frames that are nearer have one place
 # Of a residual in the band of the prediction, from the lowest on: up to so many half widths, words.
 LEVELS = ((0.5, 'below 1/2'), (1.0, '1/2 to 1'), (2.0, '1 to 2'), (np.inf, 'above 2'))
 
@@ -32,25 +33,40 @@ def joint_styles(robot: RobotModel) -> list[tuple[str, str]]:
     return styles
 
 
+def ends_of(robot: RobotModel) -> list[End]:
+    """Return where each last link of a ``robot`` ends: at its last frame, or centre of mass."""
+    ends = []
+    for body in set(range(len(robot))) - set(robot.parents):
+        places = [
+            frame.placement.translation
+            for frame in robot.pin_model.frames
+            if frame.parentJoint == body + 1
+        ]
+        end = places[-1]
+        if np.linalg.norm(end) < NO_LENGTH:
+            mass, *moment = robot.inertias[body][:4]
+            end = np.array(moment) / max(mass, np.finfo(float).tiny)
+        ends.append((body, end))
+    return ends
+
+
 def arm_view(
-    drawings: Drawings, robot: RobotModel, q: np.ndarray, tool: Tool | None = None, **more: Any
+    drawings: Drawings, robot: RobotModel, q: np.ndarray, ends: Sequence[End], **more: Any
 ) -> dict[str, Any]:
     """
     Return the links and joints of an arm as plain values, which viewer.js places and draws.
 
-    q : (N, n) [rad or m] of a motion, or of one posture; tool : the end effector, if there is one
+    q : (N, n) [rad or m] of a motion, or of one posture; ends : of its last links
     more : t [s], an array of the drawings, and link, whose charts it follows, of a motion; charts
         over its time, bounds (sphere, box), ellipsoids, see viewer.js
     """
     frames = [
         BASE,
         *(_frame(drawings, robot, j, positions) for j, positions in enumerate(q.T)),
+        *({'parent': body + 1, 'p': end.tolist()} for body, end in ends),
     ]
     styles = [f's-{style}' for _, style in joint_styles(robot)]
-    if tool:
-        body, offset = tool
-        frames.append({'parent': body + 1, 'p': offset.tolist()})
-        styles.append('s-tool')
+    styles += ['s-tool'] * len(ends)
     return {
         'frames': frames,
         'links': [
@@ -96,13 +112,14 @@ def residual_view(
         drawings,
         robot,
         np.stack([curve.seen['q'] for curve in joints], axis=1),
+        ends_of(robot),
         t=drawings.array(t),
         link=part,
         start=float(t[shares.max(axis=0).argmax()]),
         levels=[limit for limit, _ in LEVELS[:-1]],
         scale=f'Joints: residual, 1 at the edge of its {100.0 * level:.0f} % band:',
     )
-    for frame, curve in zip(view['frames'][1:], joints):
+    for frame, curve in zip(view['frames'][1:], joints, strict=False):  # the rest are ends
         frame['name'] = curve.name
         frame['residual'] = drawings.array(curve.residual)
         frame['half'] = drawings.array(curve.half)
@@ -131,7 +148,7 @@ def inertia_view(drawings: Drawings, model: IdentifiedModel) -> dict[str, Any] |
             if values[0] > 0.0:
                 shape = ellipsoid(values, tree.R[:, :, i, 0], tree.p[:, i, 0])
                 ellipsoids.append((kind, *shape))
-    return arm_view(drawings, robot, q.T, ellipsoids=ellipsoids)
+    return arm_view(drawings, robot, q.T, ends_of(robot), ellipsoids=ellipsoids)
 
 
 def ellipsoid(

@@ -62,7 +62,7 @@ function bars(values) {
     const now = Number(values[`${joint} rms`]), expected = Number(values[`${joint} rms expected`]);
     const times = expected ? now / expected : 0, row = make('tr', body);
     make('th', row, joint, {scope: 'row'});
-    make('td', row, `${short(now)} ${unit}`); make('td', row, `${short(expected)} ${unit}`);
+    for (const rms of [now, expected]) make('td', row, `${short(rms)} ${unit}`, {class: 'unit'});
     make('td', row, `${times.toFixed(1)}${times > 2 ? ' !' : ''}`, times > 2 ? {class: 'flag'} : {});
     const svg = node('svg', {class: 'bar-line', viewBox: '0 0 300 12', role: 'img',
       'aria-label': `${times.toFixed(1)} times the RMS in validation`}, make('td', row));
@@ -106,6 +106,7 @@ function state(role, fact) {
   }
 }
 function show({curves: more, facts}) {
+  if (facts.prediction) bars(facts.prediction.values);  // and units, before a chart names them
   for (const [name, curve] of Object.entries(more)) take(name, curve);
   if (Object.keys(more).length) {
     $('none')?.remove();
@@ -115,7 +116,6 @@ function show({curves: more, facts}) {
   }
   for (const role of ['identification', 'prediction', 'recorder', 'excitation'])
     if (facts[role]) state(role, facts[role]);
-  if (facts.prediction) bars(facts.prediction.values);
   if (facts.identified) parameters(facts.identified, 'Identified from the last bag');
   if (facts.online) parameters(facts.online, 'Online, while the robot moves');
   for (const fact of ['answer', 'bag']) if (facts[fact] !== undefined) $(fact).textContent = facts[fact];
