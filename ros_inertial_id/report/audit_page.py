@@ -8,11 +8,13 @@ import numpy as np
 
 from .drawings import Drawings
 from .knowledge import significant
+from .next_steps import audited_steps
 from .sheet import Card, Cell, Section, Sheet, Table
 from .viewer import ellipsoid
 from ..auditing.audit import Audit
 from ..auditing.checks_of_joints import driven
 from ..auditing.finding import AuditFinding, DOUBTFUL, NOTE, WRONG
+from ..auditing.fix import replaced
 from ..auditing.hulls import DRAWN_DIRECTIONS, Hull
 from ..auditing.rooms import LinkRoom
 from ..dynamics.inertial_parameters import about_origin
@@ -122,7 +124,16 @@ def head(numbers: AuditedNumbers, _: Drawings) -> Sheet:
         alarm = severity != NOTE and counts[severity] > 0
         cards.append(Card(str(counts[severity]), f'{severity}: {WHY[severity]}', alarm))
     cards.append(Card(f'{audit.robot.mass:.4g} kg', 'mass of all links'))
-    return Sheet('Audit of a description', numbers.source, cards, numbers=audit.to_dict())
+    commands = []
+    if audit.robot.kind != 'SDF':  # which is neither mended nor read by other verbs
+        commands = audited_steps(numbers.source, bool(replaced(audit.findings)))
+    return Sheet(
+        'Audit of a description',
+        numbers.source,
+        cards,
+        commands=commands,
+        numbers=audit.to_dict(),
+    )
 
 
 def robot_in_space(numbers: AuditedNumbers, _: Drawings) -> Iterator[Section]:

@@ -1,4 +1,4 @@
-"""What next: the commands that the pages of model, checkup and motion offer, as tables."""
+"""What next: the commands that the pages of model, audit, checkup and motion offer, as tables."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,6 +43,11 @@ CHECKED_STEPS = (
         'inertial-id identify {bags} --validate OTHER_BAG --out result',
     ),
     (True, 'Check the next recording', 'inertial-id check OTHER_BAG{options} --report check.html'),
+)
+# (whether only of a description with findings that --fix mends, what for, command)
+AUDITED_STEPS = (
+    (True, 'Write plausible inertias', 'inertial-id audit {file} --fix plausible{suffix}'),
+    (False, 'Check a recording', 'inertial-id check BAG --urdf {file}'),
 )
 # (what for, command)
 MOTION_STEPS = (
@@ -107,6 +112,22 @@ def checked_steps(word: str, bags: Sequence[str], options: Sequence[str]) -> lis
         (what_for, command.format(**names))
         for refused, what_for, command in CHECKED_STEPS
         if refused == (word == DO_NOT_USE)
+    ]
+
+
+def audited_steps(file: str, mends: bool) -> list[tuple[str, str]]:
+    """
+    Return [(what for, command)] of what to do after an audit of a description, none without one.
+
+    file : its path, '' for none; mends : whether there is something wrong that --fix mends
+    """
+    if not file:
+        return []
+    names = {'file': shlex.quote(file), 'suffix': Path(file).suffix}
+    return [
+        (what_for, command.format(**names))
+        for only_to_mend, what_for, command in AUDITED_STEPS
+        if mends or not only_to_mend
     ]
 
 
