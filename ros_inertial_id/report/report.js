@@ -330,10 +330,11 @@ for (const [k, box] of document.querySelectorAll('.scroll').entries()) {
     row => [...row.cells].map(c => `"${c.textContent.trim().replaceAll('"', '""')}"`).join(',')
   ).join('\n')));
   box.after(link);
-  new ResizeObserver(() => { if (box.scrollWidth > box.clientWidth) {
+  const reach = () => { if (box.scrollWidth <= box.clientWidth) return;
     box.tabIndex = 0;  // the keyboard scrolls what it can reach
-    box.setAttribute('role', 'region'); box.setAttribute('aria-label', title);
-  } }).observe(box);
+    box.setAttribute('role', 'region'); box.setAttribute('aria-label', title); };
+  reach();
+  new ResizeObserver(reach).observe(box);
 }
 
 for (const box of document.querySelectorAll('[data-chart]')) {
