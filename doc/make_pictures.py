@@ -30,19 +30,27 @@ FRAMES, COLUMNS = 64, 4  # of the moving picture; side by side in one photograph
 FRAME_SIZE, FRAME_TIME = (860, 460), 125  # [px], [ms]
 COLOURS = 64
 SHOWN = (2, 4, 5, 7)  # joints of the moving picture, from 1
-FILM_STYLE = """.film { display: grid; grid-template-columns: repeat(%d, %dpx); width: max-content; }
+FILM_STYLE = """.film { display: grid; grid-template-columns: repeat(%d, %dpx);
+  width: max-content; }
 .frame { width: %dpx; height: %dpx; overflow: hidden; display: grid; background: #fff;
-  grid-template: 1.8rem 1fr 1.4rem / 340px 1fr; gap: 0 10px; padding: 8px 12px; align-content: start; }
+  grid-template: 1.8rem 1fr 1.4rem / 340px 1fr; gap: 0 10px;
+  padding: 8px 12px; align-content: start; }
 .frame .title { white-space: nowrap; }
-.frame h1, .frame p { grid-column: 1 / -1; margin: 0; font-size: 1.1rem; } .frame p { font-size: .8rem; }
-.frame .arm { height: 360px; border: 0; } .frame .small { grid-template-columns: 1fr 1fr; gap: 0 8px; }
-body { max-width: none; padding: 0; margin: 0; } .stage { width: 340px; height: 360px !important; }
-.multiples { grid-template-columns: repeat(7, 238px) !important; } .readout, .svg { display: none; }
+.frame h1, .frame p { grid-column: 1 / -1; margin: 0; font-size: 1.1rem; }
+.frame p { font-size: .8rem; }
+.frame .arm { height: 360px; border: 0; }
+.frame .small { grid-template-columns: 1fr 1fr; gap: 0 8px; }
+body { max-width: none; padding: 0; margin: 0; }
+.stage { width: 340px; height: 360px !important; }
+.multiples { grid-template-columns: repeat(7, 238px) !important; }
+.readout, .svg { display: none; }
 """
 # Frames are copies of the page's own arm and plots, at times one after the other.
 FILM = """
 const [count, shown, words] = %s, film = document.createElement('div');
-const scrub = document.querySelector('.scrub'), charts = document.querySelectorAll('.multiples .chart');
+const scrub = document.querySelector('.scrub');
+const words_of = name => document.querySelector(name).textContent;
+const charts = document.querySelectorAll('.multiples .chart');
 film.className = 'film';
 for (let k = 0; k < count; k++) {
   scrub.value = Math.round(Number(scrub.max) * k / count);
@@ -51,7 +59,8 @@ for (let k = 0; k < count; k++) {
   frame.className = 'frame'; plots.className = 'small';
   frame.innerHTML = '<h1></h1><p></p>';
   frame.firstChild.textContent = words;
-  frame.lastChild.textContent = `${document.querySelector('.viewer .legend').textContent.split('band:')[0]}band. ${document.querySelector('.clock').textContent}`;
+  const legend = words_of('.viewer .legend').split('band:')[0];
+  frame.lastChild.textContent = `${legend}band. ${words_of('.clock')}`;
   for (const number of shown) plots.append(charts[number - 1].cloneNode(true));
   frame.firstChild.after(document.querySelector('.arm').cloneNode(true), plots);
   film.append(frame);

@@ -106,7 +106,7 @@ class TorquePrediction(GuardedNode):
         self._model: IdentifiedModel | None = None
         self._description = ''
         self._live: LiveModel | None = None
-        self._refusal = NO_MODEL
+        self._refusal = ('warn', NO_MODEL)  # level, words while there is no model
         self._streams = Streams(self, self.complain)
         self._outputs = {
             name: advertise(self, JointState, f'~/{name}', DEPTH) for name in OUTPUTS + BAND
@@ -154,14 +154,13 @@ class TorquePrediction(GuardedNode):
 
     def fault(self, words: str) -> None:
         """Say what went wrong and predict no more until another model or description comes."""
-        self._refusal, self._live = words, None
+        self._refusal, self._live = ('error', words), None
         super().fault(f'no prediction: {words}')
 
     def _accept(self, model):
         """Start predicting with a model; raise InertialIdError when it does not fit."""
         self._model, self._live = model, None  # another description may fit it
         self._live = self._live_model(model)
-        self._refusal = ''
         self._look_for_publishers()
         self.get_logger().info(
             f'predicting {", ".join(self._live.health.expected)} with the model of '
@@ -258,10 +257,8 @@ class TorquePrediction(GuardedNode):
     def _report(self):
         """Return (level, words, {key: value}) for diagnostics."""
         live = self._live
-        if live is None and self._refusal == NO_MODEL:
-            return 'warn', NO_MODEL, {}
         if live is None:
-            return 'error', self._refusal, {}
+            return *self._refusal, {}
         level, words, values = live.health.report()
         level, words = first_said(
             ('warn', self._streams.silent()),

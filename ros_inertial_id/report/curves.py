@@ -151,14 +151,17 @@ class FrictionCurve:
     @property
     def bins(self) -> np.ndarray:
         """Return (3, K) mean speed, mean and spread of what was measured, bin by bin of speed."""
+        known = np.isfinite(self.v + self.measured)
+        v, measured = self.v[known], self.measured[known]
         edges = np.linspace(self.speed[0], self.speed[-1], SPEED_BINS + 1)
-        number_of = np.digitize(self.v, edges)
-        rows = []
-        for number in np.unique(number_of[np.isfinite(self.v + self.measured)]):
-            measured = self.measured[number_of == number]
-            if len(measured) >= FEWEST_IN_BIN:
-                rows.append((self.v[number_of == number].mean(), measured.mean(), measured.std()))
-        return np.reshape(rows, (-1, 3)).T
+        number_of = np.digitize(v, edges)
+        count = np.bincount(number_of)
+        filled = count >= FEWEST_IN_BIN
+        speed, mean, square = (
+            np.bincount(number_of, values)[filled] / count[filled]
+            for values in (v, measured, measured**2)
+        )
+        return np.stack([speed, mean, np.sqrt(np.maximum(square - mean**2, 0.0))])
 
 
 def friction_curves(

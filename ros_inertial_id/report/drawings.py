@@ -327,5 +327,5 @@ def _share_words(curve: Curve, fit: Mapping[str, Any]) -> str:
 
 
 def shared_time(t: np.ndarray) -> np.ndarray:
-    """Return times (N,) with breaks (not a number) at the time before them: a sorted axis."""
+    """Return times ``t`` (N,) with breaks (not a number) at the time before: a sorted axis."""
     return np.maximum.accumulate(np.where(np.isfinite(t), t, -np.inf))

@@ -18,7 +18,7 @@ HUES = 8  # joints that differ by colour; those beyond are dashed
 BASE = {'parent': -1, 'p': [0.0, 0.0, 0.0]}
 End = tuple[int, np.ndarray]  # number of a body, and a point (3,) in its joint frame [m]
 NO_LENGTH = 1e-3  # [m]: frames that are nearer have one place
-# Of a residual in the band of the prediction, from the lowest on: up to so many half widths, words.
+# Of a residual in the band of the prediction: up to so many half widths of it, words.
 LEVELS = ((0.5, 'below 1/2'), (1.0, '1/2 to 1'), (2.0, '1 to 2'), (np.inf, 'above 2'))
 
 

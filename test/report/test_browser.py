@@ -214,7 +214,7 @@ def view_of(text):
 
 
 def _as_pinocchio_places(text, paths, sample):
-    """Return whether links stand as pinocchio places them, but for the picture's scale and place."""
+    """Return whether links stand as pinocchio places them, in some scale, somewhere."""
     robot, arrays = pinocchio.buildModelFromXML(ARM3.read_text()), arrays_of(text)
     *joints, tool = view_of(text)['frames'][1:]
     q = np.array([arrays[joint['q']][sample] for joint in joints])
