@@ -125,7 +125,7 @@ def head(numbers: AuditedNumbers, _: Drawings) -> Sheet:
         cards.append(Card(str(counts[severity]), f'{severity}: {WHY[severity]}', alarm))
     cards.append(Card(f'{audit.robot.mass:.4g} kg', 'mass of all links'))
     commands = []
-    if numbers.source and audit.robot.kind != 'SDF':  # neither mended nor read by other verbs
+    if numbers.source and audit.robot.kind != 'SDF':  # others read no SDF
         commands = audited_steps(numbers.source, bool(replaced(audit.findings)))
     return Sheet(
         'Audit of a description',
