@@ -4,8 +4,9 @@ Make the pictures of README and documentation from a public recording of a Frank
     python doc/make_pictures.py FOLDER
 
 FOLDER holds panda/excitation.npz and panda/panda.urdf (Gaz et al. 2019; see doc/accuracy.md).
-Needs chromium; nothing is fetched.  The live page is the one that the node ``watch`` serves, with
-what is shown at one moment in it: the model on a part of the motion that it has not seen.
+Needs chromium and Pillow; nothing is fetched.  The live page is the one that the node ``watch``
+serves, with what is shown at one moment in it: the model on a part of the motion that it has not
+seen.  The moving picture is the top of the report on that part, one frame after the other.
 """
 
 import json
@@ -16,7 +17,7 @@ import sys
 import tempfile
 
 import numpy as np
-import pinocchio as pin
+from PIL import Image
 
 import ros_inertial_id as rid
 from ros_inertial_id.nodes.watch_server import WatchState
@@ -25,9 +26,47 @@ from ros_inertial_id.report import watch_page
 PICTURES = Path(__file__).resolve().parent / 'pictures'
 BROWSER = shutil.which('chromium') or shutil.which('google-chrome')
 BUTTONS = ('record', 'stop recording', 'identify', 'estimate anew')
-MEASURED, PREDICTED, DESCRIBED = '#1f2937', '#e8590c', '#868e96'
-SHOWN = (1, 3, 4, 5)  # joints, from 0
-VIEW = np.array([[0.80, -0.60, 0.0], [-0.18, -0.24, 0.95]])  # world to picture, right and up
+FRAMES, COLUMNS = 64, 4  # of the moving picture; side by side in one photograph
+FRAME_SIZE, FRAME_TIME = (860, 460), 125  # [px], [ms]
+COLOURS = 64
+SHOWN = (2, 4, 5, 7)  # joints of the moving picture, from 1
+FILM_STYLE = """.film { display: grid; grid-template-columns: repeat(%d, %dpx);
+  width: max-content; }
+.frame { width: %dpx; height: %dpx; overflow: hidden; display: grid; background: #fff;
+  grid-template: 1.8rem 1fr 1.4rem / 340px 1fr; gap: 0 10px;
+  padding: 8px 12px; align-content: start; }
+.frame .title { white-space: nowrap; }
+.frame h1, .frame p { grid-column: 1 / -1; margin: 0; font-size: 1.1rem; }
+.frame p { font-size: .8rem; }
+.frame .arm { height: 360px; border: 0; }
+.frame .small { grid-template-columns: 1fr 1fr; gap: 0 8px; }
+body { max-width: none; padding: 0; margin: 0; }
+.stage { width: 340px; height: 360px !important; }
+.multiples { grid-template-columns: repeat(7, 238px) !important; }
+.readout, .svg { display: none; }
+"""
+# Frames are copies of the page's own arm and plots, at times one after the other.
+FILM = """
+const [count, shown, words] = %s, film = document.createElement('div');
+const scrub = document.querySelector('.scrub');
+const words_of = name => document.querySelector(name).textContent;
+const charts = document.querySelectorAll('.multiples .chart');
+film.className = 'film';
+for (let k = 0; k < count; k++) {
+  scrub.value = Math.round(Number(scrub.max) * k / count);
+  scrub.dispatchEvent(new Event('input'));
+  const frame = document.createElement('div'), plots = document.createElement('div');
+  frame.className = 'frame'; plots.className = 'small';
+  frame.innerHTML = '<h1></h1><p></p>';
+  frame.firstChild.textContent = words;
+  const legend = words_of('.viewer .legend').split('band:')[0];
+  frame.lastChild.textContent = `${legend}band. ${words_of('.clock')}`;
+  for (const number of shown) plots.append(charts[number - 1].cloneNode(true));
+  frame.firstChild.after(document.querySelector('.arm').cloneNode(true), plots);
+  film.append(frame);
+}
+document.body.replaceChildren(film);
+"""
 
 
 def photograph(page, picture, width, height):
@@ -67,6 +106,7 @@ def live(model, prediction):
     for name, values in zip(prediction.names, prediction.residual.T):
         health[f'{name} rms'] = f'{np.sqrt(np.mean(values**2)):.4g}'
         health[f'{name} rms expected'] = f'{promised[name]:.4g}'
+        health[f'{name} unit'] = 'N m'
     for role, words, values in (
         ('prediction', 'predicting; residual RMS as that of the model', health),
         ('identification', 'model published, verdict: good', {}),
@@ -84,101 +124,38 @@ def live(model, prediction):
     )
 
 
-def curve(t, values, place):
-    """Return the points of a curve in a place (x, y, width, height) of lowest to highest value."""
-    x, y, width, height, low, high = place
-    return ' '.join(
-        f'{x + width * (a - t[0]) / (t[-1] - t[0]):.1f},'
-        f'{y + height * (high - b) / (high - low):.1f}'
-        for a, b in zip(t, values)
+def film(result):
+    """Return a page of all frames of the moving picture: arm, residuals and verdict."""
+    model = result.model
+    percent = model.identified.statistics['validation']['filtered']['relative_percent']
+    words = (
+        f'Franka Panda, verdict: {model.identified.statistics["verdict"]["word"]}; '
+        f'{percent:.2f} % residual on 8 s that the model had not seen'
     )
-
-
-def torques(prediction):
-    """Return measured and predicted torques with the band, a chart for each joint shown."""
-    out = []
-    for row, k in enumerate(SHOWN):
-        low, high = prediction.lower[:, k].min(), prediction.upper[:, k].max()
-        place = (70, 66 + 128 * row, 620, 96, low, high)
-        band = f'{curve(prediction.t, prediction.upper[:, k], place)} ' + ' '.join(
-            curve(prediction.t, prediction.lower[:, k], place).split()[::-1]
-        )
-        share = (
-            100
-            * np.linalg.norm(prediction.residual[:, k])
-            / np.linalg.norm(prediction.measured[:, k])
-        )
-        out.append(f'''<polygon points="{band}" fill="{PREDICTED}" opacity=".18"/>
-<polyline points="{curve(prediction.t, prediction.measured[:, k], place)}" fill="none"
- stroke="{MEASURED}" stroke-width="3.4"/>
-<polyline points="{curve(prediction.t, prediction.torque[:, k], place)}" fill="none"
- stroke="{PREDICTED}" stroke-width="1.8"/>
-<text x="70" y="{place[1] - 9}" class="b">joint {k + 1}</text>
-<text x="690" y="{place[1] - 9}" text-anchor="end">residual {share:.1f} % of the torque</text>
-<text x="62" y="{place[1] + 12}" text-anchor="end">{high:.0f}</text>
-<text x="62" y="{place[1] + 96}" text-anchor="end">{low:.0f}</text>''')
-    return '\n'.join(out)
-
-
-def ellipsoid(body, placement, style):
-    """Return the ellipse that a body's radii of gyration make as they are seen."""
-    moments = 0.5 * np.trace(body.inertia) * np.eye(3) - body.inertia
-    turned = VIEW @ placement.rotation @ moments @ placement.rotation.T @ VIEW.T / body.mass
-    (a, b), axes = np.linalg.eigh(turned)
-    x, y = VIEW @ placement.act(body.lever)
-    angle = -np.degrees(np.arctan2(axes[1, 1], axes[0, 1]))
-    return (
-        f'<ellipse rx="{np.sqrt(b):.4f}" ry="{np.sqrt(a):.4f}" {style} '
-        f'transform="translate({x:.4f},{-y:.4f}) rotate({angle:.1f})"/>'
+    width, height = FRAME_SIZE
+    style = FILM_STYLE % (COLUMNS, width, width, height)
+    script = FILM % json.dumps([FRAMES, SHOWN, words])
+    with tempfile.TemporaryDirectory() as name:
+        text = Path(result.report(Path(name, 'report.html'))).read_text('utf-8')
+    text = text.replace('<html', '<html data-theme="light"').replace(
+        '</style>', f'{style}</style>', 1
     )
+    return text.replace('</body>', f'<script>setTimeout(() => {{{script}}}, 500);</script></body>')
 
 
-def arm(model, described, q):
-    """Return the arm at q with its bodies as identified and as described."""
-    robot = model.to_pinocchio()
-    data = robot.createData()
-    pin.forwardKinematics(robot, data, q)
-    joints = [np.zeros(2), *(VIEW @ data.oMi[k].translation for k in range(1, robot.njoints))]
-    points = ' '.join(f'{x:.4f},{-y:.4f}' for x, y in joints)
-    out = [
-        f'<polyline points="{points}" fill="none" stroke="#dee2e6" stroke-width=".05" '
-        'stroke-linejoin="round" stroke-linecap="round"/>'
-    ]
-    for name, style in (
-        (
-            described,
-            f'fill="none" stroke="{DESCRIBED}" stroke-width=".006" stroke-dasharray=".02 .012"',
-        ),
-        (robot, f'fill="{PREDICTED}" fill-opacity=".30" stroke="{PREDICTED}" stroke-width=".004"'),
-    ):
-        out += [
-            ellipsoid(name.inertias[k], data.oMi[k], style) for k in range(2, robot.njoints)
-        ]  # upright, torques show little of link 1
-    return f'<g transform="translate(860,530) scale(560)">{"".join(out)}</g>'
-
-
-def overview(result, prediction, described, q):
-    """Return the picture of the README."""
-    word = result.model.statistics['verdict']['word']
-    total = np.linalg.norm(prediction.residual) / np.linalg.norm(prediction.measured)
-    return f'''<style>body{{margin:0;background:#fff}} text{{font:15px sans-serif;fill:#495057}}
-.b{{font-weight:600;fill:#1f2937}} .big{{font:600 22px sans-serif;fill:#1f2937}}</style>
-<svg width="1160" height="610" viewBox="0 0 1160 610">
-<text x="70" y="30" class="big">Torque [N m] that the model had not seen</text>
-{torques(prediction)}
-<line x1="70" y1="585" x2="110" y2="585" stroke="{MEASURED}" stroke-width="3.4"/>
-<text x="118" y="590">measured</text>
-<line x1="210" y1="585" x2="250" y2="585" stroke="{PREDICTED}" stroke-width="1.8"/>
-<text x="258" y="590">predicted, with its 95 % band; {np.ptp(prediction.t):.0f} s</text>
-<text x="750" y="30" class="big">Franka Panda, verdict: {word}</text>
-<text x="750" y="56">{100 * total:.2f} % residual of all torques behind the automatic</text>
-<text x="750" y="76">low-pass (at 10 Hz see the table), from 13 s of motion</text>
-{arm(result.model, described, q)}
-<rect x="750" y="556" width="18" height="12" fill="{PREDICTED}" opacity=".45"/>
-<text x="776" y="567">links as identified (centre, radii of gyration)</text>
-<line x1="750" y1="585" x2="768" y2="585" stroke="{DESCRIBED}" stroke-width="2"
- stroke-dasharray="5 3"/>
-<text x="776" y="590">as described in the URDF</text></svg>'''
+def moving_picture(photo, path):
+    """Write the frames in a photograph as a .gif."""
+    width, height = FRAME_SIZE
+    with Image.open(photo) as sheet:
+        frames = []
+        sheet = sheet.convert('RGB').quantize(COLOURS, Image.Quantize.MAXCOVERAGE)
+        for k in range(FRAMES):
+            left, top = width * (k % COLUMNS), height * (k // COLUMNS)
+            frames.append(sheet.crop((left, top, left + width, top + height)))
+    first, *others = frames
+    first.save(
+        path, save_all=True, append_images=others, duration=FRAME_TIME, loop=0, optimize=True
+    )
 
 
 def main():
@@ -187,17 +164,17 @@ def main():
     urdf, log = data / 'panda.urdf', data / 'excitation.npz'
     result = rid.identify(f'{log}@:12.6', validate=f'{log}@12.6:', urdf=urdf)
     prediction = result.model.predict(f'{log}@12.6:')
-    described = rid.Model.from_description(urdf.read_text()).to_pinocchio()
-    q = np.array([0.5, 0.35, 0.0, -1.7, 0.0, 2.0, 0.0])
+    width, height = FRAME_SIZE
     with tempfile.TemporaryDirectory() as name:
-        for page, text, width, height in (
-            ('live', live(result.model, prediction), 1000, 1250),
-            ('overview', overview(result, prediction, described, q), 1160, 610),
-        ):
-            path = Path(name, f'{page}.html')
-            path.write_text(text, encoding='utf-8')
-            photograph(path, PICTURES / f'{page}.png', width, height)
-            print(f'{page}.png: {(PICTURES / f"{page}.png").stat().st_size / 1e3:.0f} kB')
+        live_page, film_page = Path(name, 'live.html'), Path(name, 'film.html')
+        live_page.write_text(live(result.model, prediction), encoding='utf-8')
+        film_page.write_text(film(result), encoding='utf-8')
+        photograph(live_page, PICTURES / 'live.png', 1000, 1250)
+        photo = Path(name, 'film.png')
+        photograph(film_page, photo, width * COLUMNS, height * FRAMES // COLUMNS)
+        moving_picture(photo, PICTURES / 'moving.gif')
+    for picture in ('live.png', 'moving.gif'):
+        print(f'{picture}: {(PICTURES / picture).stat().st_size / 1e3:.0f} kB')
 
 
 if __name__ == '__main__':

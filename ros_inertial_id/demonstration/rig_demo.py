@@ -18,12 +18,12 @@ from .chain import Chain, evaluate, MOTION_TAKES, say
 from ..errors import ConfigError, RecordingError
 from ..measurement.bags.bag import read_bag
 from ..nodes.conversions import STATE
+from ..nodes.prediction_health import NO_MODEL
 from ..plugins import SIMULATED_RIGS
 from ..report import summary
 from ..share import shared_file
 
 PREDICTED = 'torque_prediction/predicted'
-NO_MODEL = 'no model yet'  # says torque_prediction until it has one
 DRAIN = 120.0  # [s] of wall time that a late recorder is waited for
 RIG_PREDICTION_PERIOD = 0.05  # [s]
 READERS_KNOWN = 1.0  # [s] until a writer knows a reader that knows it

@@ -4,7 +4,8 @@ How a motion reaches the controller: piece by piece, by its topic or as goals of
 Every piece of a motion replaces the one before it, by either way.  An action also answers: each
 goal that is accepted, so that no piece is sent to an arm that already brakes as the pieces
 before it were lost; a goal that is refused or given up says why, and the last one how it ended.
-A joint_trajectory_controller reads its topic best effort, so nothing is acknowledged there.
+A joint_trajectory_controller reads its topic best effort, so nothing is acknowledged there; where
+it publishes its state, that says which piece it follows.
 """
 
 from collections.abc import Callable
@@ -15,9 +16,9 @@ from builtin_interfaces.msg import Duration
 from rclpy.action import ActionClient
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
-from rclpy.serialization import serialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.task import Future
-from trajectory_msgs.msg import JointTrajectory
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from .conversions import advertise, message_class, seconds, simulated_time
 from ..errors import ConfigError, MotionError
@@ -37,10 +38,37 @@ ARRIVES = 1.0  # [s] after the end of a trajectory until the arm has to be there
 RESULT_COMES = 1.5  # [s] after the end of a trajectory for its result
 RESULT_LOOK = 0.02  # [s] between looks for the result
 ANY = -1.0  # of a tolerance: none
+RESTS_LONGER = 3  # [s]
 LATEST = 0.02  # [s] that a message may be late
 
 
-class TopicLink:
+class Link:
+    """
+    What both ways have: messages are numbered, and kept from the newest that was accepted on.
+
+    arrived : number of the newest that was accepted, 0 for none
+    answers : whether every message that is accepted is known to be
+    """
+
+    answers = False
+
+    def __init__(self) -> None:
+        self.arrived = self._newest = 0
+        self._sent = dict[int, Any]()
+
+    def accept(self, number: int) -> None:
+        """Note that the controller follows message ``number``, or one after it."""
+        self.arrived = max(self.arrived, number)
+        self._sent = {k: message for k, message in self._sent.items() if k >= self.arrived}
+
+    def _keep(self, message: Any) -> int:
+        """Return the number of a ``message`` that is sent now."""
+        self._newest += 1
+        self._sent[self._newest] = message
+        return self._newest
+
+
+class TopicLink(Link):
     """
     Sends to a JointTrajectory topic ``name`` of a ``node``; it tells no outcome.
 
@@ -48,9 +76,8 @@ class TopicLink:
     piece has replaced.
     """
 
-    arrived = 0  # nothing is known
-
     def __init__(self, node: Node, name: str):
+        super().__init__()
         self._node, self._name = node, name
         lifespan = LATEST
         if simulated_time(node):  # of which the wall clock knows nothing
@@ -85,14 +112,20 @@ class TopicLink:
             controller = self._node.resolve_topic_name(self._name).rpartition('/')[0]
             self._followers = listeners & {controller} or listeners
         self._publisher.publish(message)
-        return self.arrived
+        if not self.arrived:  # none is ever sent again
+            self._sent.clear()
+        return self._keep(message)
 
     def withdraw(self) -> None:
-        """Do nothing: what was not delivered is withdrawn by its lifespan."""
+        """Let what was sent after the piece that is followed be replaced by it, where it waits."""
+        if self.arrived in self._sent:
+            followed = deserialize_message(self._sent[self.arrived], JointTrajectory)
+            rest_longer(followed)
+            self._publisher.publish(followed)
 
     def outcome(self, after: float, given_up: Callable[[], bool]) -> str:
         """Return '': no result comes ``after`` [s], ``given_up`` or not."""
-        self._followers = set()
+        self._followers, self.arrived = set(), 0
         return ''
 
     def _listeners(self):
@@ -104,19 +137,21 @@ class TopicLink:
         }
 
 
-class ActionLink:
+class ActionLink(Link):
     """
     Sends goals to the FollowJointTrajectory action ``name``.
 
     gave_up : called with words when the controller refuses a goal or gives it up
-    arrived : number of the newest goal that was accepted
     Raises ConfigError where control_msgs is not installed.
 
     A lifespan of goals would also be one of their answers, which a player that was held up could
     not read any more; so a goal that is not accepted in time is withdrawn.
     """
 
+    answers = True
+
     def __init__(self, node: Node, name: str, gave_up: Callable[[str], None]):
+        super().__init__()
         self._kind = message_class('control_msgs/action/FollowJointTrajectory')
         self._tolerance = message_class('control_msgs/msg/JointTolerance')
         if self._kind is None:
@@ -126,8 +161,7 @@ class ActionLink:
                 'joint_trajectory of the controller',
             )
         self._node, self._name, self._gave_up = node, name, gave_up
-        self.arrived = self._newest = 0
-        self._result, self._goals = '', dict[int, Any]()  # from the newest that was accepted on
+        self._result = ''
         self._client = ActionClient(
             node, self._kind, name, goal_service_qos_profile=QoSProfile(depth=1)
         )
@@ -154,9 +188,8 @@ class ActionLink:
 
     def send(self, message: Any) -> int:
         """Let the controller follow a goal from now on; return its number."""
-        self._newest, self._result = self._newest + 1, ''
-        number = self._newest
-        self._goals[number] = message
+        self._result = ''
+        number = self._keep(message)
         self._client.send_goal_async(message).add_done_callback(
             lambda answer: self._answered(number, answer)
         )
@@ -164,8 +197,10 @@ class ActionLink:
 
     def withdraw(self) -> None:
         """Let a goal that was not accepted so far not be sent again."""
-        if self.arrived in self._goals:  # depth 1; on the path of this one the arm is, or rests
-            self._client.send_goal_async(self._goals[self.arrived])
+        if self.arrived in self._sent:  # depth 1; on the path of this one the arm is, or rests
+            followed = self._sent[self.arrived]
+            rest_longer(followed.trajectory)
+            self._client.send_goal_async(followed)
         self._result = 'goal not accepted in time'
 
     def outcome(self, after: float, given_up: Callable[[], bool]) -> str:
@@ -189,8 +224,7 @@ class ActionLink:
                 self._result = 'goal refused'
                 self._gave_up(f'{self._name} refused the goal; the controller logs why')
             return
-        self.arrived = max(self.arrived, number)
-        self._goals = {k: goal for k, goal in self._goals.items() if k >= self.arrived}
+        self.accept(number)
         handle.get_result_async().add_done_callback(lambda end: self._ended(number, end.result()))
 
     def _ended(self, number: int, response: Any) -> None:
@@ -203,6 +237,24 @@ class ActionLink:
             self._result = words
         if response.status == ABORTED and (newest or code in VIOLATIONS):
             self._gave_up(f'the controller gave up: {words}')
+
+
+def rest_longer(trajectory: JointTrajectory) -> None:
+    """
+    Let a ``trajectory`` rest at its end until all that was sent after it has ended as well.
+
+    A controller refuses what has ended: it would follow a newer one that comes with it.
+    """
+    last = trajectory.points[-1]
+    rests = JointTrajectoryPoint(
+        positions=last.positions,
+        velocities=last.velocities,
+        accelerations=last.accelerations,
+        time_from_start=Duration(
+            sec=last.time_from_start.sec + RESTS_LONGER, nanosec=last.time_from_start.nanosec
+        ),
+    )
+    trajectory.points.append(rests)
 
 
 def controller_link(

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import GetParameters
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
+from rclpy.time import Time
 
 from .conversions import ask, message_class, seconds
 from .rclpy_internals import taken
@@ -19,6 +21,7 @@ from ..excitation.playback import deviation, LEAD
 
 ACTIVE = 'active'
 CONTROLLER_ANSWERS = 1.0  # [s]
+BLENDS = 'allow_trajectory_replacement'
 CONTINUES, INTERFACES = 'interpolate_from_desired_state', 'command_interfaces'
 EFFORT_RATE = 1000.0  # [N m/s or N/s] that is no jerk: Franka allows as much
 FADING_EFFORT = EFFORT_RATE * 0.5 * LEAD  # [N m or N] that fade without a jerk before the start
@@ -64,6 +67,24 @@ class Controllers:
         error = inactive(self._name, {c.name: (c.state, c.type) for c in answer.controller})
         if error is not None:
             raise error
+
+    def check_stamps_count(self) -> None:
+        """
+        Raise MotionError when the controller starts a trajectory as it comes, whatever its stamp.
+
+        So does a ros2_controllers that has the parameter BLENDS (after 6.9), while another is
+        under way: the points of a piece would come as late as its stamp is old.
+        """
+        answer = _answer(self._controller, GetParameters.Request(names=[BLENDS]))
+        values: Any = getattr(answer, 'values', ())
+        if len(values) == 1 and values[0].bool_value:
+            raise MotionError(
+                f'controller {self._name} starts pieces of a motion when they come, not when '
+                'their stamps say',
+                expected=f'{BLENDS}: false',
+                found='true',
+                do='set it so where the controller is configured',
+            )
 
     def leads(self, robot: RobotModel) -> bool:
         """
@@ -170,6 +191,16 @@ class HeldPosition:
             self._scales = True
         if self._scales:
             self._scaled(100.0 * share, self._topic)
+
+    @property
+    def followed_ns(self) -> int:
+        """Return the stamp [ns] of the trajectory that the controller follows, 0 for not known."""
+        if self._state is None:
+            return 0
+        began = Time.from_msg(self._state.header.stamp) - Duration.from_msg(
+            self._state.reference.time_from_start
+        )
+        return int(began.nanoseconds)
 
     def position(
         self, robot: RobotModel, measured: np.ndarray, tracking: float

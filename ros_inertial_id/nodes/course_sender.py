@@ -15,11 +15,19 @@ from ..excitation.path_clock import PathClock, POINT_STEP
 from ..excitation.playback import Course, HORIZON, LEAD, MARGIN, PAST
 
 BEFORE = 10**9  # [ns] by which trajectories are stamped earlier: points may precede the course
+# [ns] more of each piece than of the one before it, for STAMPS pieces: by its stamp the state of
+# the controller tells which it follows, where that says to the next point when it began
+STAMP_STEP = 10**8
+STAMPS = 8
+SAME_STAMP = 0.3  # of a STAMP_STEP
 ATTEMPTS = 3  # to make a piece in time
 NEXT_ATTEMPT = 1.2  # times as long as the last is what it may take
 LONGEST_ATTEMPT = 0.5  # [s]
 # [s] between pieces; each covers five of them, so that some may be late or lost
 PIECE_PERIOD = 0.04
+# pieces on their way, where it is known which have arrived: one that is late leads the command
+# away by as far as it goes beyond the last that was followed, unless it has ended by then
+ON_THEIR_WAY = 2
 EARLY = 0.01  # [s] by which a piece may be: whoever asks does not ask all the time
 SENT_AGAIN = (
     0.2  # [s] of wall time after which it is sent again: simulated time may be waiting for it
@@ -102,11 +110,32 @@ class CourseSender:
 
     @property
     def arrival_unknown(self) -> bool:
-        """Return whether the arm may already brake as pieces are not known to have arrived."""
-        arrived = self._link.arrived
+        """Return whether the arm may brake by now, as pieces are not known to have arrived."""
         rests_until_start = POINT_STEP - HORIZON  # as long as it is before the first
-        made = self._sent.get(arrived, rests_until_start)
-        return arrived < self._newest and self.now - made > UNANSWERED
+        made = self._sent.get(self._link.arrived, rests_until_start)
+        return self._unanswered > 0 and self.now - made > UNANSWERED
+
+    @property
+    def awaits_answers(self) -> bool:
+        """Return whether ON_THEIR_WAY pieces are not known to have arrived."""
+        return self._unanswered >= ON_THEIR_WAY
+
+    @property
+    def _unanswered(self):
+        """Return how many pieces are not known to have arrived, 0 where nothing is known."""
+        arrived = self._link.arrived
+        if not self._link.answers and arrived not in self._sent:
+            return 0
+        return self._newest - arrived
+
+    def note_followed(self, stamp_ns: int) -> None:
+        """Note the stamp [ns] of the trajectory that the controller says it follows."""
+        steps = (self._began - BEFORE - stamp_ns) / STAMP_STEP
+        if abs(steps - round(steps)) > SAME_STAMP or not 0 <= round(steps) < STAMPS:
+            return  # of somebody else, or none
+        number = self._newest - (self._newest - round(steps)) % STAMPS
+        if number in self._sent:
+            self._link.accept(number)
 
     def passed(self, since: float = 0.0) -> bool:
         """Return whether the end of the course lies ``since`` [s] back."""
@@ -155,8 +184,9 @@ class CourseSender:
 
     def _message(self, clock, now, past):
         piece = self._course.piece(clock, now, past)
+        before = BEFORE + (self._newest + 1) % STAMPS * STAMP_STEP
         return self._link.message(
-            trajectory_message(self._names, self._began, piece), self._tracking
+            trajectory_message(self._names, self._began, piece, before), self._tracking
         )
 
     def _send(self, now, message):
@@ -165,17 +195,17 @@ class CourseSender:
 
 
 def trajectory_message(
-    joint_names: Sequence[str], began: int, piece: Sequence[np.ndarray]
+    joint_names: Sequence[str], began: int, piece: Sequence[np.ndarray], before: int = BEFORE
 ) -> JointTrajectory:
     """
     Return a piece of a course that ``began`` [ns] as a message.
 
-    piece : times (N,) since then [s], q, v, a (N, n)
+    piece : times (N,) since then [s], q, v, a (N, n); before : [ns] of its stamp
     """
-    message, stamp = JointTrajectory(joint_names=list(joint_names)), began - BEFORE
+    message, stamp = JointTrajectory(joint_names=list(joint_names)), began - before
     message.header.stamp = Time(sec=stamp // 10**9, nanosec=stamp % 10**9)
     for t, q, v, a in zip(*piece):
-        nanoseconds = BEFORE + round(t * 1e9)
+        nanoseconds = before + round(t * 1e9)
         message.points.append(
             JointTrajectoryPoint(
                 positions=q.tolist(),

@@ -158,6 +158,7 @@ class Excitation(GuardedNode):
         position = player.joints.check_ready(options.stale)
         player.controller.check_ready()
         self._controllers.check_active()
+        self._controllers.check_stamps_count()
         start = self._work.in_node(
             partial(player.held.position, robot, position, options.tracking)
         )
@@ -166,7 +167,9 @@ class Excitation(GuardedNode):
             if not options.from_command and not self._controllers.leads(robot):
                 raise player.held.unknown()
             start = position
+        self._work.step('planning')  # where it ends if the node is to
         course = plan_course(motion, start, robot, periods=options.periods, speed=options.speed)
+        self._work.step('planning')
         model = design_options(self).model
         rehearsal = rehearse(course, robot, shapes, limits, options.effort, model)
         guard = Guard(options.tracking, options.stale, options.effort)

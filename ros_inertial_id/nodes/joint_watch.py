@@ -19,6 +19,7 @@ from ..measurement.recording import Channel
 
 BEGINNING = 10**9  # [ns] of a simulated clock, in which joint states may be stamped 0
 HELD_UP = 0.06  # [s] of wall time between two looks, above which this process had no time to look
+CATCHES_UP = 0.01  # [s] for the middleware to hand on what came meanwhile
 COUNTED_GAP = 0.02  # [s] between two looks that count as silence at most
 CLOCK_STANDS = 10.0  # [s] of wall time in which simulated time may stand still
 ON_ITS_WAY = 0.1  # [s] for messages that may be on their way
@@ -79,6 +80,8 @@ class JointWatch:
         gap, self._looked = now - self._looked, now
         if gap[0] > HELD_UP:
             self._resumed, self._held_up = now[0], gap[0]
+            if self.simulated:  # what tells the time waits for threads that were held up as well
+                time.sleep(CATCHES_UP)
         self._silent = self._silent + np.clip(gap, 0.0, COUNTED_GAP)
         self.streams.hand_to(self._take)
 

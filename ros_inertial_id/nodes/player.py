@@ -133,6 +133,7 @@ class Player:
         self.joints.read()
         if self.state is not State.PLAYING:
             return
+        self._sender.note_followed(self.held.followed_ns)
         silence = self.joints.silence
         if silence > self._motion.guard.stale:
             self._doubt(f'no joint states for {silence:.2f} s')
@@ -173,6 +174,8 @@ class Player:
             return Event.DOUBT, f'the clock of this node went back by {-behind:.1f} s'
         if sender.arrival_unknown:
             return self._due_without_answers()
+        if sender.awaits_answers:
+            return Event.MESSAGES_DUE, ''
         if behind > LATEST_PIECE:
             words = f'this computer is too slow: a piece of the motion is {behind:.1f} s late'
             return Event.DOUBT, words

@@ -5,20 +5,34 @@ from typing import Any
 
 import numpy as np
 
+from ..dynamics.robot_model import RobotModel
 from ..identification.identified_model import IdentifiedModel
 from ..methods.contract import LiveTorques
 from ..report.knowledge import fits
 
+NO_MODEL = 'no model yet'  # what torque_prediction says until it has one
 OUTSIDE = 0.1  # how far beyond the identified range, as a share of it, is outside
 RMS_MEMORY = 10.0  # [s] over which the running RMS forgets
 WORSE = 2.0  # times the RMS of the model's own residual, from which it is worth a warning
 SMALLEST_RMS = 1e-12  # [N m, N] that is no zero
 
 
-class PredictionHealth:
-    """The running residual of every row group of an IdentifiedModel ``model``, and excursions."""
+def force_units(robot: Any) -> dict[str, str]:
+    """Return {joint: unit of its effort} of an arm, nothing of another ``robot``."""
+    if not isinstance(robot, RobotModel):
+        return {}
+    return {name: ('N m', 'N')[slides] for name, slides in zip(robot.joint_names, robot.prismatic)}
 
-    def __init__(self, model: IdentifiedModel) -> None:
+
+class PredictionHealth:
+    """
+    The running residual of every row group of a ``model``, and excursions.
+
+    robot : that the model is of, whose joints have units; None: unknown
+    """
+
+    def __init__(self, model: IdentifiedModel, robot: Any = None) -> None:
+        self._units = force_units(robot)
         self._range = model.validity_range
         # RMS on the validation, else in cross-validation, else in training.
         self.expected = [*fits(model).values()][-1]['filtered']['rms']
@@ -63,6 +77,7 @@ class PredictionHealth:
     def report(self) -> tuple[str, str, dict[str, Any]]:
         """Return (level, words, {key: value}) for diagnostics, excursions since the last one."""
         values: dict[str, Any] = {'predicted': self._count}
+        values.update({f'{name} unit': unit for name, unit in self._units.items()})
         ratios = {}
         for name, rms in self._rms().items():
             expected = self.expected[name]

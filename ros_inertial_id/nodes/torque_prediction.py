@@ -27,7 +27,7 @@ from .conversions import (
 from .external_torque import ExternalTorque, ExternalTorqueOptions
 from .live_mounting import check_live_mounting, LiveMounting, LiveMountingOptions
 from .parameters import ConfiguredOptions, declare_options, driver_of
-from .prediction_health import PredictionHealth
+from .prediction_health import NO_MODEL, PredictionHealth
 from .running import GuardedNode, main_of
 from .streams import Streams
 from ..checks.finding import DO_NOT_USE
@@ -106,7 +106,7 @@ class TorquePrediction(GuardedNode):
         self._model: IdentifiedModel | None = None
         self._description = ''
         self._live: LiveModel | None = None
-        self._refusal = 'no model yet'
+        self._refusal = ('warn', NO_MODEL)  # level, words while there is no model
         self._streams = Streams(self, self.complain)
         self._outputs = {
             name: advertise(self, JointState, f'~/{name}', DEPTH) for name in OUTPUTS + BAND
@@ -154,14 +154,13 @@ class TorquePrediction(GuardedNode):
 
     def fault(self, words: str) -> None:
         """Say what went wrong and predict no more until another model or description comes."""
-        self._refusal, self._live = words, None
+        self._refusal, self._live = ('error', words), None
         super().fault(f'no prediction: {words}')
 
     def _accept(self, model):
         """Start predicting with a model; raise InertialIdError when it does not fit."""
         self._model, self._live = model, None  # another description may fit it
         self._live = self._live_model(model)
-        self._refusal = ''
         self._look_for_publishers()
         self.get_logger().info(
             f'predicting {", ".join(self._live.health.expected)} with the model of '
@@ -201,7 +200,7 @@ class TorquePrediction(GuardedNode):
             validity_range=partial(method.validity_range, robot=robot),
             torques=torques,
             band=cache(partial(band_for, model)),
-            health=PredictionHealth(model),
+            health=PredictionHealth(model, robot),
             watch=StreamWatch(robot.urdf, commands, aside=True),
         )
 
@@ -259,7 +258,7 @@ class TorquePrediction(GuardedNode):
         """Return (level, words, {key: value}) for diagnostics."""
         live = self._live
         if live is None:
-            return 'error', self._refusal, {}
+            return *self._refusal, {}
         level, words, values = live.health.report()
         level, words = first_said(
             ('warn', self._streams.silent()),

@@ -8,11 +8,13 @@ import numpy as np
 
 from .drawings import Drawings
 from .knowledge import significant
+from .next_steps import audited_steps
 from .sheet import Card, Cell, Section, Sheet, Table
 from .viewer import ellipsoid
 from ..auditing.audit import Audit
 from ..auditing.checks_of_joints import driven
 from ..auditing.finding import AuditFinding, DOUBTFUL, NOTE, WRONG
+from ..auditing.fix import replaced
 from ..auditing.hulls import DRAWN_DIRECTIONS, Hull
 from ..auditing.rooms import LinkRoom
 from ..dynamics.inertial_parameters import about_origin
@@ -122,10 +124,19 @@ def head(numbers: AuditedNumbers, _: Drawings) -> Sheet:
         alarm = severity != NOTE and counts[severity] > 0
         cards.append(Card(str(counts[severity]), f'{severity}: {WHY[severity]}', alarm))
     cards.append(Card(f'{audit.robot.mass:.4g} kg', 'mass of all links'))
-    return Sheet('Audit of a description', numbers.source, cards, numbers=audit.to_dict())
+    commands = []
+    if numbers.source and audit.robot.kind != 'SDF':  # others read no SDF
+        commands = audited_steps(numbers.source, bool(replaced(audit.findings)))
+    return Sheet(
+        'Audit of a description',
+        numbers.source,
+        cards,
+        commands=commands,
+        numbers=audit.to_dict(),
+    )
 
 
-def robot_in_space(numbers: AuditedNumbers, drawings: Drawings) -> Iterator[Section]:
+def robot_in_space(numbers: AuditedNumbers, _: Drawings) -> Iterator[Section]:
     """Yield the robot with the hulls of its links and their ellipsoids of inertia."""
     robot = numbers.audit.robot
     names = list(robot.in_order())
@@ -147,8 +158,7 @@ def robot_in_space(numbers: AuditedNumbers, drawings: Drawings) -> Iterator[Sect
         beyond.append(name)
         hulls.append((f'hull {style}', [_towards(points[number[name]], shape[0], size)]))
     view = {
-        'points': drawings.array(points.ravel()),
-        'count': len(names),
+        'frames': [{'parent': -1, 'p': point} for point in points.tolist()],
         'links': [(number[j.parent], number[j.child], 's-raw') for j in robot.joints],
         'gravity': [0.0, 0.0, -1.0],
         'joints': [('as described', DESCRIBED), (DOUBTFUL, DOUBTFUL), (WRONG, WRONG)],

@@ -19,6 +19,8 @@ GAP_STEPS = 3.5  # usual steps of time: a longer one is a gap
 USUAL_QUANTILE = 0.75  # of the steps: samples of an envelope are up to four mean steps apart
 SPACE = 0.03  # between recordings, as a share of the time so far
 SPEEDS = 401  # points of a friction curve
+SPEED_BINS = 24  # of measured friction, from one top speed to the other; none holds both signs
+FEWEST_IN_BIN = 5  # samples that have a spread
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,21 @@ class FrictionCurve:
     error: np.ndarray
     v: np.ndarray
     measured: np.ndarray
+
+    @property
+    def bins(self) -> np.ndarray:
+        """Return (3, K) mean speed, mean and spread of what was measured, bin by bin of speed."""
+        known = np.isfinite(self.v + self.measured)
+        v, measured = self.v[known], self.measured[known]
+        edges = np.linspace(self.speed[0], self.speed[-1], SPEED_BINS + 1)
+        number_of = np.digitize(v, edges)
+        count = np.bincount(number_of)
+        filled = count >= FEWEST_IN_BIN
+        speed, mean, square = (
+            np.bincount(number_of, values)[filled] / count[filled]
+            for values in (v, measured, measured**2)
+        )
+        return np.stack([speed, mean, np.sqrt(np.maximum(square - mean**2, 0.0))])
 
 
 def friction_curves(

@@ -10,7 +10,6 @@ from .sheet import Card, Section, Sheet, Table
 from .viewer import arm_view, joint_styles
 from ..dynamics.regressor import nominal_torques
 from ..dynamics.robot_model import RobotModel
-from ..excitation.regressor_adjoint import Chain, TreePass
 
 if TYPE_CHECKING:  # the optimiser behind it takes long to start
     from ..excitation.design import Design
@@ -100,9 +99,10 @@ def moving_arm(design: 'Design', drawings: Drawings) -> Iterator[Section]:
     view = arm_view(
         drawings,
         robot,
-        TreePass(Chain.of(robot), q.T, v.T, a.T, robot.gravity_base),
-        design.tool,
-        period=motion.period,
+        q,
+        [design.tool],
+        t=drawings.array(t),
+        link='motion',
         charts=charts,
         sphere=limits.sphere,
         box=box,

@@ -85,6 +85,10 @@ class Drawings:
         """Return a cloud of the points ``x``, ``y`` (N,)."""
         return {'kind': 'dots', 'x': self.array(x), 'y': self.array(y)}
 
+    def bars(self, x: np.ndarray, y: np.ndarray, half: np.ndarray) -> dict[str, Any]:
+        """Return points ``x``, ``y`` (K,), each with a bar of ``half`` (K,) up and down."""
+        return {'kind': 'bars', 'x': self.array(x), 'y': self.array(y), 'half': self.array(half)}
+
     def torque(self, part: str, curve: Curve, fit: Mapping[str, Any], head: str = '') -> str:
         """
         Return the number of a chart of measured against predicted, with the residual below.
@@ -106,7 +110,7 @@ class Drawings:
             f'{head}{part}: {_residual_words(curve, fit)}',
             f'{curve.name}, {part}: measured and predicted {kind}',
             (axis, 's'),
-            _without_breaks(curve.t),
+            shared_time(curve.t),
             [
                 pane(
                     f'{kind} [{curve.unit}]',
@@ -152,22 +156,19 @@ class Drawings:
     def friction(self, curve: FrictionCurve) -> str:
         """Return the number of a chart of a friction ``curve`` over speed."""
         _, length = of_rows(curve.unit)
+        series = [
+            self.dots(curve.v, curve.measured),
+            self.band(curve.error, curve.torque),
+            self.line('friction', 'predicted', curve.torque),
+        ]
+        if curve.bins.size:
+            series.append(self.bars(*curve.bins))
         return self.add(
             curve.name,
             f'friction of {curve.name} over its speed',
             ('speed', f'{length}/s'),
             curve.speed,
-            [
-                pane(
-                    f'friction [{curve.unit}]',
-                    SMALL,
-                    [
-                        self.dots(curve.v, curve.measured),
-                        self.band(curve.error, curve.torque),
-                        self.line('friction', 'predicted', curve.torque),
-                    ],
-                )
-            ],
+            [pane(f'friction [{curve.unit}]', SMALL, series)],
         )
 
     def lines(
@@ -325,6 +326,6 @@ def _share_words(curve: Curve, fit: Mapping[str, Any]) -> str:
     return f'residual {significant(100 * error / measured, 2)} %'
 
 
-def _without_breaks(t: np.ndarray) -> np.ndarray:
-    """Return times (N,) with breaks (not a number) at the time before them: a sorted axis."""
+def shared_time(t: np.ndarray) -> np.ndarray:
+    """Return times ``t`` (N,) with breaks (not a number) at the time before: a sorted axis."""
     return np.maximum.accumulate(np.where(np.isfinite(t), t, -np.inf))

@@ -25,7 +25,7 @@ from .sentences import said
 from .sheet import Card, Section, Sheet
 from .summary import outline_of
 from .uses import Uses, uses_of
-from .viewer import inertia_view
+from .viewer import inertia_view, residual_view
 from .whole import Whole, whole_of
 from .words import chapters
 from ..checks.finding import DO_NOT_USE
@@ -104,13 +104,14 @@ class IdentifiedNumbers:
 
 def head(numbers: IdentifiedNumbers, drawings: Drawings) -> Sheet:
     """Return title, verdict, uses, the worst joint and what next."""
-    model = numbers.model
+    model, part = numbers.model, numbers.main_part
     return Sheet(
         f'{model.robot["name"]}: identified dynamics',
         f'Method {model.method}, estimator {model.options["estimator"]}, {numbers.created}',
         [*_verdict_cards(model), *_residual_cards(numbers), *_range_cards(model)],
         table=tables.uses_grid(numbers.uses),
         charts=_overview(numbers, drawings),
+        view=residual_view(drawings, model, part, numbers.curves.get(part, {})),
         commands=next_steps(model, numbers.model_file),
         numbers=outline_of(model, numbers.sentences, numbers.uses, (numbers.links, numbers.whole)),
     )
@@ -241,8 +242,9 @@ def friction(numbers: IdentifiedNumbers, drawings: Drawings) -> Iterator[Section
     note = ''
     if drawn:
         note = (
-            'Line: friction of the model with two standard errors. Dots: measured torque minus '
-            'that of all other parameters, in training.'
+            'Line: friction of the model with two standard errors. Grey: measured torque minus '
+            'that of all other parameters, in training; black: its mean and standard deviation '
+            'at each speed.'
         )
     yield Section(
         'Friction',

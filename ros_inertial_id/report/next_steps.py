@@ -1,6 +1,6 @@
-"""What next: the commands that the pages of model, checkup and motion offer, as tables."""
+"""What next: the commands that the pages of model, audit, checkup and motion offer, as tables."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 import shlex
 from typing import NamedTuple
@@ -34,17 +34,21 @@ STEPS = (
     ),
     ('live', 'Live prediction', 'ros2 launch ros_inertial_id predict.launch.py {argument}'),
 )
-# (whether the checks refuse the recordings, what for, command)
-CHECKED_STEPS = (
-    (False, 'Identify', 'inertial-id identify {bags} --out result'),
-    (
-        False,
-        'Identify and validate',
-        'inertial-id identify {bags} --validate OTHER_BAG --out result',
+# {whether the checks refuse the recordings: (what for, command)}
+CHECKED_STEPS = {
+    False: (
+        ('Identify', 'inertial-id identify {bags} --out result'),
+        ('Identify and validate', 'inertial-id identify {bags} --validate OTHER_BAG --out result'),
     ),
-    (True, 'Check the next recording', 'inertial-id check OTHER_BAG{options} --report check.html'),
+    True: (
+        ('Check the next recording', 'inertial-id check OTHER_BAG{options} --report check.html'),
+    ),
+}
+# (what for, command), the first only of a description with findings that --fix mends
+AUDITED_STEPS = (
+    ('Write plausible inertias', 'inertial-id audit {file} --fix plausible{suffix}'),
+    ('Check a recording', 'inertial-id check BAG --urdf {file}'),
 )
-# (what for, command)
 MOTION_STEPS = (
     ('Start the nodes', 'ros2 launch ros_inertial_id robot.launch.py {argument}'),
     ('What would happen', 'ros2 service call /excitation/check std_srvs/srv/Trigger'),
@@ -88,11 +92,13 @@ def next_steps(model: IdentifiedModel, file: str) -> list[tuple[str, str]]:
         'file': shlex.quote(file),  # in a shell
         'argument': shlex.quote(f'model:={Path(file).absolute()}'),
     }
-    return [
-        (what_for, command.format(**names))
-        for attribute, what_for, command in STEPS
-        if getattr(situation, attribute)
-    ]
+    steps = [step for attribute, *step in STEPS if getattr(situation, attribute)]
+    return _filled(steps, **names)
+
+
+def _filled(steps: Iterable[Sequence[str]], **names: str) -> list[tuple[str, str]]:
+    """Return (what for, command) of ``steps``, ``names`` put into the commands."""
+    return [(what_for, command.format(**names)) for what_for, command in steps]
 
 
 def checked_steps(word: str, bags: Sequence[str], options: Sequence[str]) -> list[tuple[str, str]]:
@@ -102,15 +108,23 @@ def checked_steps(word: str, bags: Sequence[str], options: Sequence[str]) -> lis
     word : of its verdict; bags : paths; options : that the checkup was given, as typed
     """
     given = ''.join(f' {shlex.quote(option)}' for option in options)
-    names = {'bags': f'{shlex.join(bags)}{given}', 'options': given}
-    return [
-        (what_for, command.format(**names))
-        for refused, what_for, command in CHECKED_STEPS
-        if refused == (word == DO_NOT_USE)
-    ]
+    return _filled(
+        CHECKED_STEPS[word == DO_NOT_USE], bags=f'{shlex.join(bags)}{given}', options=given
+    )
+
+
+def audited_steps(file: str, mends: bool) -> list[tuple[str, str]]:
+    """
+    Return [(what for, command)] of what to do after an audit of a description in a ``file``.
+
+    mends : whether there is something wrong that --fix mends
+    """
+    steps = _filled(AUDITED_STEPS, file=shlex.quote(file), suffix=Path(file).suffix)
+    if mends:
+        return steps
+    return steps[1:]
 
 
 def motion_steps(file: str) -> list[tuple[str, str]]:
     """Return [(what for, command)] of what to do with a motion in a ``file``."""
-    argument = shlex.quote(f'motion:={Path(file).absolute()}')
-    return [(what_for, command.format(argument=argument)) for what_for, command in MOTION_STEPS]
+    return _filled(MOTION_STEPS, argument=shlex.quote(f'motion:={Path(file).absolute()}'))

@@ -171,6 +171,11 @@ class Chart {
       for (let i = first; i <= last; i++) if (isFinite(s.y[i]))
         d += `M${X(s.x[i]).toFixed(1)} ${Y(s.y[i]).toFixed(1)}h0`;
       node('path', {class: 'dots', d}, group);
+    } else if (s.kind === 'bars') {
+      for (let i = first; i <= last; i++) {
+        node('path', {class: 'spread', d: `M${X(s.x[i]).toFixed(1)} ${Y(s.low[i]).toFixed(1)}V${Y(s.high[i]).toFixed(1)}`}, group);
+        node('circle', {class: 'mean', cx: X(s.x[i]).toFixed(1), cy: Y(s.y[i]).toFixed(1), r: 2.4}, group);
+      }
     } else node('path', {class: `s-${s.cls}${s.kind === 'limit' ? ' limit' : ''}`,
       d: line(s.x, s.y, X, Y, first, last)}, group);
   }
@@ -181,7 +186,7 @@ class Chart {
     svg.addEventListener('pointerdown', e => { if (e.button === 0) {
       start = px(e); if (e.pointerType !== 'touch') svg.setPointerCapture(e.pointerId); } });
     svg.addEventListener('pointermove', e => {
-      this.show(this.at(px(e)));
+      this.show(this.at(px(e)), e);
       if (start !== null && Math.abs(px(e) - start) > 4) {
         this.band.setAttribute('visibility', 'visible');
         this.band.setAttribute('x', Math.min(start, px(e)));
@@ -224,7 +229,8 @@ class Chart {
     this.link.range = range;
     this.link.charts.forEach(chart => chart.draw());
   }
-  show(x) {
+  show(x, event) {
+    this.link.follow?.(x, event);
     for (const chart of this.link.charts) {
       if (!chart.X || x < chart.range[0] || x > chart.range[1]) continue;
       chart.place(chart.cursor, x);
@@ -237,6 +243,7 @@ class Chart {
     }
   }
   hide() {
+    this.link.leave?.();
     for (const chart of this.link.charts) { chart.readout.textContent = '';
       chart.cursor?.setAttribute('visibility', 'hidden'); }
   }
@@ -323,10 +330,11 @@ for (const [k, box] of document.querySelectorAll('.scroll').entries()) {
     row => [...row.cells].map(c => `"${c.textContent.trim().replaceAll('"', '""')}"`).join(',')
   ).join('\n')));
   box.after(link);
-  new ResizeObserver(() => { if (box.scrollWidth > box.clientWidth) {
+  const reach = () => { if (box.scrollWidth <= box.clientWidth) return;
     box.tabIndex = 0;  // the keyboard scrolls what it can reach
-    box.setAttribute('role', 'region'); box.setAttribute('aria-label', title);
-  } }).observe(box);
+    box.setAttribute('role', 'region'); box.setAttribute('aria-label', title); };
+  reach();
+  new ResizeObserver(reach).observe(box);
 }
 
 for (const box of document.querySelectorAll('[data-chart]')) {

@@ -17,8 +17,8 @@ Section: heading, sentences, tables, charts. Where there is nothing to show it y
 
 The attributes of the numbers are documented at their class; ``numbers.model`` is all that was
 identified. Methods of Drawings make charts and return their numbers, for ``Section.charts``. A
-cell of a Table is a text, or a Cell with a number to sort by. ``links`` and ``moving_arm`` show an
-arm in 3D, of which a page has one at most. A page of another head is ``Page(head, sections)``.
+cell of a Table is a text, or a Cell with a number to sort by. A page of another head is
+``Page(head, sections)``.
 
 ===================  ==================================  =======================================
 section              heading                             reads

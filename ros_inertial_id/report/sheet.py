@@ -92,8 +92,7 @@ class Section:
 
     title : its heading; digest : beside it, also while it is folded; opened : at first
     texts : sentences; tables; charts : small ones, by their numbers; note : above the charts
-    figures : [(joint, large charts, small charts)]; code : as typed; view : an arm in 3D, one of
-        a page at most
+    figures : [(joint, large charts, small charts)]; code : as typed; view : an arm in 3D
     """
 
     title: str
@@ -119,7 +118,8 @@ class Sheet:
     """
     What a page says.
 
-    title, about : what it is of; at the top: cards, sentences, table, charts by their numbers
+    title, about : what it is of; at the top: cards, sentences, table, charts by their numbers,
+        view : an arm in 3D beside these
     commands : [(what for, as typed)] of what to do next
     sections : in their order, those without content are left out
     numbers : behind the link JSON; drawings : the charts
@@ -132,6 +132,7 @@ class Sheet:
     sections: Sequence[Section] = ()
     table: Table | None = None
     charts: Sequence[str] = ()
+    view: Mapping[str, Any] | None = None
     commands: Sequence[tuple[str, str]] = ()
     numbers: Mapping[str, Any] = field(default_factory=dict)
     drawings: Drawings = field(default_factory=Drawings)

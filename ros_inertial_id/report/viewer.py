@@ -1,12 +1,13 @@
-"""Viewer: an arm in 3D, moving or at rest, with the inertia of its links; see viewer.js."""
+"""Viewer: an arm in 3D, moving or at rest, with what is known of its links; see viewer.js."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from .curves import trained_range
-from .drawings import Drawings
+from .curves import Curve, trained_range
+from .drawings import Drawings, shared_time
+from .model_statistics import ModelStatistics
 from ..dynamics.inertial_parameters import about_center, bodies
 from ..dynamics.robot_model import RobotModel
 from ..excitation.regressor_adjoint import Chain, TreePass
@@ -14,7 +15,11 @@ from ..identification.identified_model import IdentifiedModel
 from ..identification.settings import robot_of_model
 
 HUES = 8  # joints that differ by colour; those beyond are dashed
-Tool = tuple[int, np.ndarray]  # number of a body, and a point (3,) in its joint frame [m]
+BASE = {'parent': -1, 'p': [0.0, 0.0, 0.0]}
+End = tuple[int, np.ndarray]  # number of a body, and a point (3,) in its joint frame [m]
+NO_LENGTH = 1e-3  # [m]: frames that are nearer have one place
+# Of a residual in the band of the prediction: up to so many half widths of it, words.
+LEVELS = ((0.5, 'below 1/2'), (1.0, '1/2 to 1'), (2.0, '1 to 2'), (np.inf, 'above 2'))
 
 
 def joint_styles(robot: RobotModel) -> list[tuple[str, str]]:
@@ -28,34 +33,98 @@ def joint_styles(robot: RobotModel) -> list[tuple[str, str]]:
     return styles
 
 
+def ends_of(robot: RobotModel) -> list[End]:
+    """Return where each last link of a ``robot`` ends: at its last frame, or centre of mass."""
+    ends = []
+    for body in set(range(len(robot))) - set(robot.parents):
+        places = [
+            frame.placement.translation
+            for frame in robot.pin_model.frames
+            if frame.parentJoint == body + 1
+        ]
+        end = places[-1]
+        if np.linalg.norm(end) < NO_LENGTH:
+            mass, *moment = robot.inertias[body][:4]
+            end = np.array(moment) / max(mass, np.finfo(float).tiny)
+        ends.append((body, end))
+    return ends
+
+
 def arm_view(
-    drawings: Drawings, robot: RobotModel, tree: TreePass, tool: Tool | None = None, **more: Any
+    drawings: Drawings, robot: RobotModel, q: np.ndarray, ends: Sequence[End], **more: Any
 ) -> dict[str, Any]:
     """
-    Return the links of an arm and their places as plain values, which viewer.js draws.
+    Return the links and joints of an arm as plain values, which viewer.js places and draws.
 
-    tree : of the postures of a motion, or of one; tool : the end effector, where there is one
-    more : period [s] of a motion, charts over its time, bounds (sphere, box), ellipsoids
+    q : (N, n) [rad or m] of a motion, or of one posture; ends : of its last links
+    more : t [s], an array of the drawings, and link, whose charts it follows, of a motion; charts
+        over its time, bounds (sphere, box), ellipsoids, see viewer.js
     """
-    points, ends = [np.zeros((3, 1, tree.p.shape[2])), tree.p], list(robot.parents)
+    frames = [
+        BASE,
+        *(_frame(drawings, robot, j, positions) for j, positions in enumerate(q.T)),
+        *({'parent': body + 1, 'p': end.tolist()} for body, end in ends),
+    ]
     styles = [f's-{style}' for _, style in joint_styles(robot)]
-    if tool:
-        body, offset = tool
-        points.append(
-            (tree.p[:, body] + np.einsum('xkb,k->xb', tree.R[:, :, body], offset))[:, None]
-        )
-        ends.append(body)
-        styles.append('s-tool')
+    styles += ['s-tool'] * len(ends)
     return {
-        'points': drawings.array(np.concatenate(points, axis=1).transpose(2, 1, 0).ravel()),
-        'count': len(ends) + 1,
+        'frames': frames,
         'links': [
-            (end + 1, number, style) for number, (end, style) in enumerate(zip(ends, styles), 1)
+            (frame['parent'], number, style)
+            for number, (frame, style) in enumerate(zip(frames[1:], styles), 1)
         ],
         'gravity': robot.gravity_base.tolist(),
         'joints': joint_styles(robot),
         **more,
     }
+
+
+def _frame(drawings: Drawings, robot: RobotModel, j: int, q: np.ndarray) -> dict[str, Any]:
+    """Return the frame of joint ``j`` in that of its parent at q = 0, and its positions (N,)."""
+    return {
+        'parent': robot.parents[j] + 1,
+        'p': robot.translations[j].tolist(),
+        'R': robot.rotations[j].ravel().tolist(),
+        'axis': robot.axes[j].tolist(),
+        'slides': bool(robot.prismatic[j]),
+        'q': drawings.array(q),
+    }
+
+
+def residual_view(
+    drawings: Drawings, model: IdentifiedModel, part: str, drawn: Mapping[str, Curve]
+) -> dict[str, Any] | None:
+    """
+    Return the view of an arm whose joints have the colour of their residual in its band.
+
+    part, drawn : of the data, {joint: Curve}; it follows their time, from where a residual is
+    farthest out of its band. None of others than arms, and where positions or bands are unknown.
+    """
+    robot = robot_of_model(model)
+    if not isinstance(robot, RobotModel) or set(robot.joint_names) != drawn.keys():
+        return None
+    joints = [drawn[name] for name in robot.joint_names]
+    if any('q' not in curve.seen or not np.isfinite(curve.half).any() for curve in joints):
+        return None
+    t, level = shared_time(joints[0].t), ModelStatistics(model).band.get('level', 0.0)
+    shares = np.nan_to_num([np.abs(curve.residual) / curve.half for curve in joints])
+    view = arm_view(
+        drawings,
+        robot,
+        np.stack([curve.seen['q'] for curve in joints], axis=1),
+        ends_of(robot),
+        t=drawings.array(t),
+        link=part,
+        start=float(t[shares.max(axis=0).argmax()]),
+        levels=[limit for limit, _ in LEVELS[:-1]],
+        scale=f'Joints: residual, 1 at the edge of its {100.0 * level:.0f} % band:',
+    )
+    for frame, curve in zip(view['frames'][1:], joints, strict=False):  # the rest are ends
+        frame['name'] = curve.name
+        frame['residual'] = drawings.array(curve.residual)
+        frame['half'] = drawings.array(curve.half)
+    view['joints'] = [(words, f'level{k}') for k, (_, words) in enumerate(LEVELS)]
+    return view
 
 
 def inertia_view(drawings: Drawings, model: IdentifiedModel) -> dict[str, Any] | None:
@@ -79,7 +148,7 @@ def inertia_view(drawings: Drawings, model: IdentifiedModel) -> dict[str, Any] |
             if values[0] > 0.0:
                 shape = ellipsoid(values, tree.R[:, :, i, 0], tree.p[:, i, 0])
                 ellipsoids.append((kind, *shape))
-    return arm_view(drawings, robot, tree, ellipsoids=ellipsoids)
+    return arm_view(drawings, robot, q.T, ends_of(robot), ellipsoids=ellipsoids)
 
 
 def ellipsoid(

@@ -1,6 +1,6 @@
 // The live page: draws what the node watch sends as it is asked for.
 const WINDOW = 20, TALL = 110, LOW = 46, BREAK = 0.5;  // s, px, px, s
-const curves = {}, live = {}, history = {}, reached = {};
+const curves = {}, live = {}, history = {}, reached = {}, units = {};  // units: of a joint, once they are known
 const make = (name, parent, text, attributes) => {
   const made = document.createElement(name);
   if (text !== undefined) made.textContent = text;
@@ -41,12 +41,13 @@ function frame(joint) {
   const box = make('div', $('charts'), '', {class: 'chart'});
   live[joint] = new Chart(box, {title: joint, unit: 's', xlabel: 'time [s]', link: 'live', whole: [-WINDOW, 0],
     label: `${joint}: measured, predicted and residual torque`, panes: [
-      {label: 'torque [N m], slides [N]', height: TALL, series: []},
-      {label: 'residual [N m], slides [N]', height: LOW, from: 0, series: []}]});
+      {height: TALL, series: []}, {height: LOW, from: 0, series: []}]});
 }
 function draw(joint) {
   const last = Math.max(...Object.values(curves).map(c => c.t[c.t.length - 1]));
   [['measured', 'predicted'], ['residual']].forEach((names, p) => {
+    const words = p ? 'residual' : units[joint] === 'N' ? 'force' : 'torque';
+    live[joint].panes[p].label = units[joint] ? `${words} [${units[joint]}]` : words;
     live[joint].panes[p].series = [...(p ? [] : band(joint, last)), ...names.flatMap(name => series(name, joint, last))];
   });
   live[joint].draw();
@@ -57,10 +58,11 @@ function bars(values) {
     .map(k => k.slice(0, -' rms expected'.length));
   body.replaceChildren();
   for (const joint of joints) {
+    const unit = units[joint] = values[`${joint} unit`] || '';
     const now = Number(values[`${joint} rms`]), expected = Number(values[`${joint} rms expected`]);
     const times = expected ? now / expected : 0, row = make('tr', body);
     make('th', row, joint, {scope: 'row'});
-    make('td', row, short(now)); make('td', row, short(expected));
+    for (const rms of [now, expected]) make('td', row, `${short(rms)} ${unit}`, {class: 'unit'});
     make('td', row, `${times.toFixed(1)}${times > 2 ? ' !' : ''}`, times > 2 ? {class: 'flag'} : {});
     const svg = node('svg', {class: 'bar-line', viewBox: '0 0 300 12', role: 'img',
       'aria-label': `${times.toFixed(1)} times the RMS in validation`}, make('td', row));
@@ -104,6 +106,7 @@ function state(role, fact) {
   }
 }
 function show({curves: more, facts}) {
+  if (facts.prediction) bars(facts.prediction.values);  // and units, before a chart names them
   for (const [name, curve] of Object.entries(more)) take(name, curve);
   if (Object.keys(more).length) {
     $('none')?.remove();
@@ -113,7 +116,6 @@ function show({curves: more, facts}) {
   }
   for (const role of ['identification', 'prediction', 'recorder', 'excitation'])
     if (facts[role]) state(role, facts[role]);
-  if (facts.prediction) bars(facts.prediction.values);
   if (facts.identified) parameters(facts.identified, 'Identified from the last bag');
   if (facts.online) parameters(facts.online, 'Online, while the robot moves');
   for (const fact of ['answer', 'bag']) if (facts[fact] !== undefined) $(fact).textContent = facts[fact];

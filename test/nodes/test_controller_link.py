@@ -7,6 +7,8 @@ from types import SimpleNamespace
 from motions import motion_within
 import numpy as np
 import pytest
+from rclpy.serialization import deserialize_message
+from trajectory_msgs.msg import JointTrajectory
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import ConfigError, MotionError
@@ -94,9 +96,56 @@ def planned():
     )
 
 
+def test_a_controller_s_state_tells_which_piece_it_follows():
+    """By the stamp of its trajectory, which some versions put off to the next point."""
+    now, sent = [10.0], []
+
+    def publish(message):
+        if isinstance(message, bytes):
+            message = deserialize_message(message, JointTrajectory)
+        sent.append(message)
+
+    node = SimpleNamespace(
+        create_publisher=lambda *args, **_: SimpleNamespace(publish=publish),
+        get_parameter=lambda _: SimpleNamespace(value=False),
+        resolve_topic_name=lambda name: f'/{name}',
+        get_subscriptions_info_by_topic=lambda topic: [],
+    )
+    link = controller_link(node, 'arm/joint_trajectory', print)
+    sender = CourseSender(link, lambda: round(now[0] * 1e9))
+
+    def follows(message, late=0):
+        stamp = message.header.stamp
+        sender.note_followed(stamp.sec * 10**9 + stamp.nanosec + late)
+
+    sender.begin(*planned(), True, 0.1)
+    for now[0] in 10.04 + 0.04 * np.arange(12):
+        sender.send()
+    assert link.arrived == 0 and not sender.arrival_unknown  # it does not say
+    follows(sent[-2], late=-15_000_000)
+    assert link.arrived == 12 and not sender.arrival_unknown
+    sender.note_followed(0)
+    sender.note_followed(round(now[0] * 1e9))  # a trajectory of somebody else
+    assert link.arrived == 12 and not sender.awaits_answers
+    for now[0] in now[0] + 0.04 * np.arange(1, 4):
+        sender.send()
+    assert sender.awaits_answers and sender.arrival_unknown  # it stalls, or pieces are lost
+    follows(sent[-1])
+    assert link.arrived == 16 and not sender.arrival_unknown
+    followed = sent[-1]
+    for _ in range(2):
+        now[0] += 0.04
+        sender.send()
+    link.withdraw()  # what waits is replaced by what the arm follows, and ends after it
+    assert sent[-1].header == followed.header and sent[-1].points[:-1] == followed.points
+    before, last = sent[-1].points[-2:]
+    assert last.positions == before.positions and not any(last.velocities)
+    assert last.time_from_start.sec - before.time_from_start.sec == 3
+
+
 def test_whether_the_arm_may_brake_already_as_goals_were_not_accepted():
     """A piece is the same path as the one 0.12 s before it, whenever it arrives within 0.06 s."""
-    link, now = SimpleNamespace(arrived=3, sent=3), [10.0]
+    link, now = SimpleNamespace(arrived=3, sent=3, answers=True), [10.0]
 
     def send(message):
         link.sent += 1
@@ -130,6 +179,7 @@ def test_a_piece_is_sent_again_while_time_stands_and_none_for_a_time_that_has_pa
         send=lambda message: sent.append(message) or 0,
         message=lambda trajectory, tracking: trajectory,
         arrived=0,
+        answers=False,
     )
     sender = CourseSender(link, lambda: round(now[0] * 1e9), lambda: age[0])
     sender.begin(*planned(), True, 0.1)
@@ -164,7 +214,9 @@ def test_a_piece_with_which_the_process_was_held_up_is_made_anew():
         return 0
 
     sender = CourseSender(
-        SimpleNamespace(send=send, message=lambda trajectory, tracking: trajectory, arrived=0),
+        SimpleNamespace(
+            send=send, message=lambda trajectory, tracking: trajectory, arrived=0, answers=False
+        ),
         now_ns,
     )
     sender.begin(course, brakes, names, True, 0.1)

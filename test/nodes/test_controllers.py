@@ -123,3 +123,32 @@ def test_who_leads_an_arm_smoothly_to_where_it_is_measured(
         lambda: graph.beside(lambda: controllers.leads(robot)) == leads and asked, 'the answer'
     )
     assert asked[0] == ['interpolate_from_desired_state', 'command_interfaces']
+
+
+@pytest.mark.parametrize(
+    'values, refused',
+    [
+        ([ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=True)], True),
+        ([ParameterValue(type=ParameterType.PARAMETER_BOOL)], False),
+        ([ParameterValue()], False),
+        ([], False),
+    ],
+    ids=['blends', 'does not', 'simulated', 'older'],
+)
+def test_a_controller_that_starts_pieces_when_they_come_is_refused(values, refused):
+    asked = []
+
+    def call(question, patience):
+        asked.append(question.names)
+        return SimpleNamespace(values=values)
+
+    client = SimpleNamespace(service_is_ready=lambda: True, call=call)
+    beside = SimpleNamespace(create_client=lambda kind, service: client)
+    controllers = Controllers(beside, 'arm_controller/joint_trajectory')
+    error = ''
+    try:
+        controllers.check_stamps_count()
+    except MotionError as raised:
+        error = str(raised)
+    assert ('allow_trajectory_replacement: false' in error) == refused
+    assert asked == [['allow_trajectory_replacement']]

@@ -1,6 +1,7 @@
 """What the player believes of joint states: stamps, of its own clock."""
 
 import time
+from types import SimpleNamespace
 
 from arm_recordings import ARM
 import numpy as np
@@ -80,6 +81,20 @@ def test_a_joint_whose_position_is_no_number_is_refused(graph, monkeypatch):
     graph.until(watching.read, 'the joint states')
     with pytest.raises(MotionError, match='^joint1: position is not finite'):
         watching.joints.check_ready(stale=100.0)
+    watching.close()
+
+
+@pytest.mark.parametrize('simulated', [True, False], ids=['/clock', 'own clock'])
+def test_after_a_hold_up_the_middleware_may_catch_up_where_messages_tell_the_time(
+    graph, monkeypatch, simulated
+):
+    wall, waited = [0.0], []
+    watching = Watching(graph, 'held_up', Parameter('use_sim_time', value=simulated))
+    clock = SimpleNamespace(monotonic=lambda: wall[0], sleep=lambda _: waited.append(wall[0]))
+    monkeypatch.setattr(joint_watch, 'time', clock)
+    for wall[0] in 10.0, 10.02, 10.17, 10.19, 10.24, 10.39:
+        watching.joints.read()
+    assert waited[1:] == [10.17, 10.39] * simulated
     watching.close()
 
 

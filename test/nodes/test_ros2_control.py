@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.task import Future
-from trajectory_msgs.msg import JointTrajectory
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import MotionError
@@ -101,7 +101,8 @@ class Controller:
         """Send goals, each of which replaces the one before."""
         for _ in range(count):
             known = len(self.goals)
-            self.link.send(self.link.message(JointTrajectory(joint_names=['joint1']), 0.1))
+            trajectory = JointTrajectory(joint_names=['joint1'], points=[JointTrajectoryPoint()])
+            self.link.send(self.link.message(trajectory, 0.1))
             self.graph.until(lambda: len(self.goals) > known, 'the goal')
 
     def end(self, how, code=0, words=''):
@@ -192,7 +193,8 @@ def test_a_goal_that_is_withdrawn_is_replaced_by_the_last_that_was_accepted(cont
         ),
         'the goal',
     )
-    assert not controller.said
+    rests = [p.time_from_start.sec for p in controller.requests[-1].trajectory.points]
+    assert rests == [0, 3] and not controller.said
 
 
 def test_an_inactive_controller_is_refused_as_its_manager_says(graph):

@@ -177,11 +177,11 @@ def still_alive(request):
 
 
 def test_without_a_model_it_says_so_and_publishes_nothing(driver, arm_recording):
-    driver.health('error', 'no model yet')
+    driver.health('warn', 'no model yet')
     driver.move(arm_recording)
     driver.graph.spin(0.5)
     assert not driver.predicted
-    driver.health('error', 'no model yet')
+    driver.health('warn', 'no model yet')
 
 
 def test_every_sample_is_predicted_once_at_its_stamp(driver, arm_recording, arm_model):

@@ -99,6 +99,7 @@ def test_what_changed_is_found_and_nothing_else(found):
     assert load.size == pytest.approx(LOAD, abs=4.0 * load.error + 0.01 * LOAD)
 
 
+@pytest.mark.usefixtures('found')  # which fills the cache
 def test_a_step_between_two_recordings_is_named_with_its_size(folders, model, cache):
     two = [folders / 'robot1' / f'day{day}' for day in (0, DAYS - 1)]
     found = rid.drift(model, two, cache=cache).robots[0].significant
@@ -109,6 +110,7 @@ def test_a_step_between_two_recordings_is_named_with_its_size(folders, model, ca
     assert load.sentence().endswith(f'from recording 2 (day{DAYS - 1}) on')
 
 
+@pytest.mark.usefixtures('found')  # which fills the cache
 def test_one_recording_is_not_called_unchanged(folders, model, cache):
     found = rid.drift(model, [folders / 'robot1' / 'day0'], cache=cache)
     assert 'not tested, one recording' in found.to_text()
@@ -143,6 +145,7 @@ def test_of_robots_that_did_not_change_no_more_are_named_than_the_rate():
     assert named <= rate * runs + 3.0 * np.sqrt(rate * runs)
 
 
+@pytest.mark.usefixtures('found')  # which fills the cache
 def test_the_verb_prints_json_and_writes_a_page(folders, model, cache, tmp_path, capsys):
     model.save(tmp_path / 'model.yaml')
     words = [

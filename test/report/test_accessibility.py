@@ -8,10 +8,12 @@ import re
 import shutil
 import subprocess
 
+from falsified_descriptions import Falsified, walker
 import pytest
 from test_report import OPTIONS, record
 from test_sheet import ARM, FOUND, LOAD
 
+import ros_inertial_id as rid
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.report import watch_page, write_report
 from ros_inertial_id.report.comparison import compare_models
@@ -78,6 +80,9 @@ def pages(tmp_path_factory, motion_text):
         ('check', checkup_sheet(FOUND, ['a bag'], [record()])),
     ):
         write_sheet(sheet, folder / f'{name}.html', WORDS)
+    falsified = Falsified(walker(), 'right_thigh')
+    falsified.move([1e3] * 3)
+    rid.audit(falsified.text()).page(folder / 'audit.html')
     (folder / 'motion.html').write_text(motion_text, encoding='utf-8')
     (folder / 'watch.html').write_text(watch_page(['record']), encoding='utf-8')
     # Folded parts are looked at as well.
@@ -111,7 +116,7 @@ def test_axe_has_nothing_to_complain_of(pages, tmp_path):
     found = re.search(r'<output>(.*?)</output>', done.stdout, re.S)
     assert found, done.stderr[-2000:]
     seen = json.loads(html.unescape(found[1]))
-    assert len(seen) == 2 * len(pages) == 14
+    assert len(seen) == 2 * len(pages) == 16
     for scheme in ('light', 'dark'):  # a picture without a text, grey on grey
         mistakes = {impact for impact, _, _ in seen.pop(f'faulty, {scheme}')[1]}
         assert {'critical', 'serious'} <= mistakes

@@ -1,12 +1,16 @@
 """The report in a real browser: its script draws, sorts and filters, and fits a phone."""
 
+import base64
 import html
 import json
+from pathlib import Path
 import re
 import shutil
 import subprocess
 
 from falsified_descriptions import Falsified, walker
+import numpy as np
+import pinocchio
 import pytest
 from test_report import OPTIONS, record
 
@@ -17,6 +21,7 @@ from ros_inertial_id.report import write_report
 BROWSER = (
     shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which('google-chrome')
 )
+ARM3 = Path(__file__).parents[2] / 'urdf' / 'arm3.urdf'
 pytestmark = pytest.mark.skipif(BROWSER is None, reason='no browser is installed')
 FLAGS = (
     '--headless',
@@ -171,15 +176,15 @@ def test_the_moving_arm_and_its_curves_follow_the_time(motion_text, tmp_path, wi
         tmp_path,
         width,
         """
-      const scrub = document.getElementById('scrub'), arm = document.getElementById('arm');
+      const scrub = document.querySelector('.scrub'), arm = document.querySelector('.arm');
       const parts = () => [...arm.querySelectorAll('.body')].map(p => p.getAttribute('d'));
       const at = step => { scrub.value = step; scrub.dispatchEvent(new Event('input'));
-        return {time: document.getElementById('clock').textContent, arm: parts(),
+        return {time: document.querySelector('.clock').textContent, arm: parts(),
           lines: [...document.querySelectorAll('[data-chart]')].map(
             c => c.querySelector('line.axis[y1="15"]').getAttribute('x1'))}; };
       const charts = [...document.querySelectorAll('[data-chart]')];
-      return {first: at(0), half: at(200), again: at(0), play: document.getElementById(
-          'play').textContent, spheres: arm.querySelectorAll('circle.limit').length,
+      return {first: at(0), half: at(200), again: at(0), play: document.querySelector(
+          '.play').textContent, spheres: arm.querySelectorAll('circle.limit').length,
         over: document.documentElement.scrollWidth - innerWidth,
         curves: charts.map(c => c.querySelectorAll('path:not(.limit)').length),
         limits: charts.map(c => c.querySelectorAll('path.limit').length)};""",
@@ -191,6 +196,78 @@ def test_the_moving_arm_and_its_curves_follow_the_time(motion_text, tmp_path, wi
     assert float(first['lines'][0]) == 52.0 < float(half['lines'][0])
     assert found['play'] == 'Play' and found['spheres'] == 1 and found['over'] <= 0
     assert found['curves'] == [3, 3, 3, 3] and min(found['limits'][:3]) >= 4
+    assert _as_pinocchio_places(motion_text, half['arm'], 200)
+
+
+def arrays_of(text):
+    """Return {name: values} of the arrays of a page."""
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
+    return {
+        name: low + step * np.frombuffer(base64.b64decode(codes), '<u2').astype(float)
+        for name, (low, step, codes) in data['arrays'].items()
+    }
+
+
+def view_of(text):
+    """Return the first view of a page."""
+    return json.loads(html.unescape(re.search(r"data-view='(.*?)'", text, re.S)[1]))
+
+
+def _as_pinocchio_places(text, paths, sample):
+    """Return whether links stand as pinocchio places them, in some scale, somewhere."""
+    robot, arrays = pinocchio.buildModelFromXML(ARM3.read_text()), arrays_of(text)
+    *joints, tool = view_of(text)['frames'][1:]
+    q = np.array([arrays[joint['q']][sample] for joint in joints])
+    data = robot.createData()
+    pinocchio.forwardKinematics(robot, data, q)
+    points = [np.zeros(3), *(placed.translation for placed in list(data.oMi)[1:])]
+    points.append(data.oMi[3].act(np.array(tool['p'])))
+    ends = [re.findall(r'-?[\d.]+', path) for path in paths]
+    seen_at = np.array([ends[0][:2], *(end[2:] for end in ends)], float)
+    c, s, low, high = np.cos(0.7), np.sin(0.7), np.sin(0.35), np.cos(0.35)
+    as_seen = points @ np.array([[c, -low * s], [-s, -low * c], [0.0, -high]])
+    columns = np.zeros((2 * len(points), 3))
+    columns[:, 0] = as_seen.ravel()
+    columns[::2, 1] = columns[1::2, 2] = 1.0
+    fitted, *_ = np.linalg.lstsq(columns, seen_at.ravel(), rcond=None)
+    error = columns @ fitted - seen_at.ravel()
+    return fitted[0] > 20.0 and np.abs(error).max() < 0.2  # px; of the path 0.05, of q 0.02
+
+
+def test_a_joint_has_the_colour_of_its_residual_at_the_time_of_the_plots(text, tmp_path):
+    found = seen(
+        text,
+        tmp_path,
+        1400,
+        """
+      const viewer = document.querySelector('.viewer'), part = name => viewer.querySelector(name);
+      const now = () => ({words: part('.clock').textContent, levels: [...viewer.querySelectorAll(
+          '.joint-face')].map(p => Number(p.getAttribute('class').slice(-1))),
+        arm: [...viewer.querySelectorAll('.bar-link')].map(p => p.getAttribute('d'))});
+      const start = now(), scrub = part('.scrub');
+      const at = sample => { scrub.value = sample;
+        scrub.dispatchEvent(new Event('input')); return now(); };
+      const scrubbed = [0, 100, 200, 300].map(at);
+      const svg = document.querySelector('.multiples svg'), place = svg.getBoundingClientRect();
+      svg.dispatchEvent(new PointerEvent('pointermove', {bubbles: true,
+        clientX: place.left + 52 + 0.5 * (place.width - 60), clientY: place.top + 40}));
+      return {start, scrubbed, pointed: now(), play: part('.play').textContent};""",
+    )
+    view, arrays = view_of(text), arrays_of(text)
+    t, joints = arrays[view['t']], [f for f in view['frames'] if 'half' in f]
+    shares = np.array([np.abs(arrays[j['residual']]) / arrays[j['half']] for j in joints])
+    for sample, shown in zip((0, 100, 200, 300), found['scrubbed']):
+        share = shares[:, sample]
+        worst = joints[share.argmax()]['name']
+        assert shown['words'].startswith(f'{t[sample] - t[0]:.2f} s: {worst} ')
+        assert shown['words'].endswith(f'at {share.max():.1f} of its band')
+        levels = np.searchsorted([0.5, 1.0, 2.0], share)
+        assert sorted(shown['levels']) == sorted(levels)
+    assert len({tuple(shown['arm']) for shown in found['scrubbed']}) == 4
+    assert f'at {shares.max():.1f} of its band' in found['start']['words']
+    seconds = float(found['pointed']['words'].split()[0])
+    assert seconds == pytest.approx(0.5 * (t[-1] - t[0]), abs=0.05)
+    assert found['play'] == 'Play'
 
 
 def test_an_audited_robot_is_as_large_as_its_picture_where_a_centre_is_in_millimetres(tmp_path):
@@ -202,7 +279,7 @@ def test_an_audited_robot_is_as_large_as_its_picture_where_a_centre_is_in_millim
         tmp_path,
         390,
         """
-      const arm = document.getElementById('arm'), place = arm.getBoundingClientRect();
+      const arm = document.querySelector('.arm'), place = arm.getBoundingClientRect();
       arm.dispatchEvent(new PointerEvent('pointermove', {buttons: 1}));  // draws
       const boxes = kind => [...arm.querySelectorAll(kind)].map(e => e.getBoundingClientRect());
       const hulls = boxes('.hull.nominal, .hull.wrong'), red = boxes('.hull.wrong');

@@ -3,13 +3,16 @@
 from dataclasses import replace
 import string
 
+import numpy as np
 import pytest
+from scipy.stats import binned_statistic
 from test_report import OPTIONS, Page, record
 
 from ros_inertial_id.errors import ConfigError
 from ros_inertial_id.identification.identified_model import plain
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.report import outline, parameter_facts, prediction_facts, sections
+from ros_inertial_id.report.curves import FrictionCurve, SPEED_BINS
 from ros_inertial_id.report.sections import (
     friction,
     IDENTIFICATION,
@@ -114,3 +117,21 @@ def test_nothing_is_said_of_what_is_not_known_or_does_not_apply():
     assert said(parameter_facts.MountingFacts('mcx1 {braces}'))[0].startswith(
         'Under this mounting no motion excites mcx1 {braces};'
     )
+
+
+def test_friction_is_binned_by_speed_with_its_spread():
+    rng = np.random.default_rng(0)
+    v = rng.uniform(-1.0, 0.9, 3000)
+    v[::7] = np.nan  # breaks
+    measured = np.sign(v) + rng.normal(size=3000) * (1.0 + (v > 0.0))
+    curve = FrictionCurve(
+        'joint', 'N m', np.linspace(-1.0, 1.0, 5), np.zeros(5), np.zeros(5), v, measured
+    )
+    known = np.isfinite(v)
+    expected = [
+        binned_statistic(v[known], values[known], statistic, SPEED_BINS, (-1.0, 1.0)).statistic
+        for values, statistic in ((v, 'mean'), (measured, 'mean'), (measured, 'std'))
+    ]
+    filled = np.isfinite(expected[0])
+    assert 0 < filled.sum() < SPEED_BINS  # nothing moved faster than 0.9
+    assert curve.bins == pytest.approx(np.array(expected)[:, filled])
