@@ -59,17 +59,6 @@ class FrictionOptions:
 class SerialArmOptions(RobotOptions, SignalOptions, FrictionOptions):
     """All options of the method; the recorder and nodes declare them as parameters."""
 
-    time_offset: float = option(
-        0.0,
-        'by how much efforts are stamped later than the motion; what is found adds to it',
-        unit='s',
-        at_least=-1.0,
-        at_most=1.0,
-    )
-    find_time_offset: bool = option(
-        True, 'search how late efforts are, within 0.05 s, and correct it where it is significant'
-    )
-
 
 class SerialArm(JointTorques[RobotModel, SerialArmOptions], Live, DirectTorques, Tiltable):
     """Joint torques of a tree robot: rows of one joint each, in N m (N)."""

@@ -17,13 +17,20 @@ from .imu import fuse_imus
 from .markers import reconstruct_markers
 from ..dynamics.mechanism import Mechanism
 from ..measurement.markers import read_markers
-from ..measurement.sources import channel_of
+from ..measurement.sources import channel_of, guessed
 from ...dynamics.body_motion import frame_of
 from ...errors import ConfigError, RecordingError
+from ...measurement.joints.kinematic_state import JointSpaceObservation
+from ...measurement.joints.observation import observe_joints
 from ...measurement.joints.sources import find_channel
 from ...measurement.recording import Channel, Recording
+from ...measurement.signals import HIGHEST, smooth, zero_phase_kernel
 from ...options import option
 
+WIDER = 1.5  # times the cutoff of joints whose efforts are filtered alike
+FASTER = 1.5  # times the rate of the motion: a torque that is low-passed before it is read
+BAND = 0.4  # of the rate of the motion that is kept of it
+LARGEST_CLOCK_OFFSET = 0.05  # [s] between an IMU and markers
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 MOTION = '/closed_loop/motion'
 TORQUES = '/closed_loop/torques'
@@ -62,12 +69,6 @@ class MotionOptions:
         'torque sensors: "JOINT TOPIC [AXIS]"; axis x y z of a wrench\'s torque, fx fy fz of '
         'its force; empty: efforts of the joint states',
     )
-    largest_clock_offset: float = option(
-        0.05,
-        'largest clock offset of torque or IMU that is looked for; 0: none',
-        unit='s',
-        at_least=0.0,
-    )
 
 
 def reconstruct(
@@ -96,7 +97,57 @@ def reconstruct(
     return replace(recording, channels=channels), notes
 
 
-def topics(options: Any, notes: Mapping[str, Any]) -> tuple[str, str]:
+def motor_joints(
+    recording: Recording, robot: Mechanism, options: Any, notes: Mapping[str, Any]
+) -> JointSpaceObservation:
+    """
+    Return the independent joints of a ``recording`` and the torques of the motors.
+
+    recording, notes : of ``reconstruct``
+    The torque is as recorded: what a filter cuts of the motion alone biases, while noise averages
+    out.  So the cutoff is WIDER than that of other joints.
+    """
+    motion, effort = _topics(options, notes)
+    asked = replace(
+        options,
+        joint_states_topic=motion,
+        effort_topic=effort,
+        decimate=options.decimate or 1,
+    )
+    joints = observe_joints(recording, robot.coordinates, asked, robot.motor_names)
+    if not options.cutoff:
+        highest = HIGHEST / joints.clock.period
+        wider = min(WIDER * joints.summary.cutoff, highest)
+        of_wider = observe_joints(
+            recording, robot.coordinates, replace(asked, cutoff=wider), robot.motor_names
+        )
+        summary = replace(
+            of_wider.summary, cutoff_chosen=True, motion_ends_at=joints.summary.motion_ends_at
+        )
+        joints = replace(of_wider, summary=summary)
+    trim = guessed(joints.clock, joints.kernel, joints.trim)
+    return replace(joints, effort=_on_slower_clock(joints.effort, joints.clock.period), trim=trim)
+
+
+def _on_slower_clock(effort, period):
+    """
+    Return {joint: (stamps, values)} of which samples ``period`` [s] apart hold all below the band.
+
+    Read at slower stamps as they are, most samples of a fast torque would be lost and its noise
+    folded into the band of the motion.
+    """
+    out = {}
+    for name, (t, x) in effort.items():
+        step = float(np.median(np.diff(t)))
+        kernel = zero_phase_kernel(step, BAND / period)
+        if FASTER * step < period and len(t) > len(kernel):
+            even = np.arange(t[0], t[-1] + 0.5 * step, step)
+            t, x = even, smooth(np.interp(even, t, x)[:, None], kernel)[:, 0]
+        out[name] = t, x
+    return out
+
+
+def _topics(options, notes):
     """Return (joint_states_topic, effort_topic) of the Recording by ``options``; see above."""
     motion, effort = options.joint_states_topic, options.effort_topic
     if options.markers:
@@ -129,7 +180,7 @@ def _see(recording, robot, options):
     t, motion = seen.t, {'position': seen.z}
     if options.imus:
         t, z, velocity, fused = fuse_imus(
-            recording, robot, seen, options.imus, options.largest_clock_offset
+            recording, robot, seen, options.imus, LARGEST_CLOCK_OFFSET
         )
         motion = {'position': z, 'velocity': velocity}
         notes.update(fused)

@@ -14,6 +14,7 @@ from tolerances import scores_of
 import yaml
 
 import ros_inertial_id as rid
+from ros_inertial_id.checks.check import check
 from ros_inertial_id.errors import ConfigError, InertialIdError, RecordingError
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
 from ros_inertial_id.estimation.estimators import ESTIMATORS, Problem
@@ -432,10 +433,9 @@ def test_a_wrench_that_is_late_and_a_tilted_mounting_are_named(made):
     )
 
     def doubts(recording, gravity=(0.0, 0.0, -9.81)):
-        robot = rigid_body.build(recording.robot_description, OPTIONS, np.array(gravity))
-        summary = rigid_body.observe(recording, robot, OPTIONS).summary
-        assert not summary.details.get('sensor_turned')
-        return [d['says'] for d in summary.details['doubts']]
+        mounting = 'gravity ' + ' '.join(map(str, gravity))
+        options = replace(OPTIONS, mounting=mounting)
+        return [f.says for f in check([recording], options, method='rigid_body').checks]
 
     assert doubts(made) == []
     assert any('stamped 5.0' in said or 'stamped 4.9' in said for said in doubts(late))
@@ -450,9 +450,8 @@ def test_a_wrench_in_counts_is_named_by_the_mass_that_it_makes(made):
         fields={kind: 1000.0 * values for kind, values in made.channels['/w'].fields.items()},
     )
     made = replace(made, channels={**made.channels, '/w': counts})
-    robot = rigid_body.build(made.robot_description, OPTIONS, np.array([0.0, 0.0, -9.81]))
-    (said,) = rigid_body.observe(made, robot, OPTIONS).summary.details['doubts']
-    assert 3900.0 < said['evidence'] < 4000.0 and 'more than the 10 kg of mass:' in said['says']
+    (said,) = check([made], OPTIONS, method='rigid_body').checks
+    assert 3900.0 < said.evidence < 4000.0 and 'more than the 10 kg of mass:' in said.says
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,370 @@
+"""
+What a rig may have besides its model, or otherwise than described, by what the residual shows.
+
+A method yields what could act besides as more columns; beside those of its model all of them are
+one LeftOut.  An addition is what its columns take of the residual, and how its numbers change
+without one stretch of the motion says how sure they are (jackknife).  The one that explains most
+is named, with what is as likely.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .finding import Finding, WRONG
+from .finding_kinds import found
+from ..dynamics.inertial_parameters import Parameter
+from ..dynamics.regressor import RegressorBlock, RowGroup
+from ..estimation.least_squares import standard_errors
+from ..estimation.r_factors import of_columns, triangle
+from ..identification.choose.time_offset import LARGEST_DELAY
+from ..identification.prepare.dataset import Dataset
+from ..identification.reduce.model_columns import ModelColumns
+from ..identification.reduce.wide_factor import wide_factor, WideFactor
+from ..methods.capabilities import Addition, Limit, WithAdditions
+
+MOST_SAMPLES = 8192  # that are looked at
+ADDITION_SURE = 5.0  # standard errors of a number of an addition
+LEAST_SHARE = 0.02  # of the measured of a row, that an addition makes at least
+EXPLAINED_SHARE = 0.05  # share of the squared residual that an addition must take at least
+RESIDUAL_WITH_CAUSE = 1e-3  # of what was measured: of a smaller residual nobody looks for a cause
+SIMPLER = 1.03  # times the residual left for every number that an addition has
+AS_LIKELY = 1.3  # times the residual that the best leaves: as likely
+ONE_BY_KINEMATICS = 1e-6  # by which two differ that are one by the kinematics: rounding
+USUAL_SIZE = 10.0  # times what was measured, prior deviation of an addition
+OF_ITS_OWN_NOISE = 0.5  # of a measured column, that is noise: its number is no number
+OTHER_UNIT = 1.25  # between torques and those of the described bodies: more is no error of CAD
+DESCRIBED_RESIDUAL = 0.5  # of the torque: more, and the described bodies say nothing of it
+EXCESS = 1.5  # times the residual that the noise of the channels makes: there is more than that
+RESIDUAL_MATTERS = 0.05  # of the largest measured of its unit: a smaller residual is no matter
+CHANNEL_DIGITS = 1e-6  # of the measured: no channel has more of them
+
+
+@dataclass(frozen=True)
+class Tested:
+    """
+    An Addition beside the model: its numbers (a,), their errors (a,), and which are sure (a,).
+
+    share : of the squared residual that it takes
+    """
+
+    addition: Addition
+    numbers: np.ndarray
+    errors: np.ndarray
+    sure: np.ndarray
+    share: float
+
+    @property
+    def name(self) -> str:
+        """Return the name of its finding."""
+        return self.addition.name
+
+    @property
+    def explains(self) -> bool:
+        """Return whether it is sure of a number, and takes enough of the residual."""
+        return bool(self.sure.any()) and self.share > EXPLAINED_SHARE
+
+    @property
+    def remaining(self) -> float:
+        """Return the share of the squared residual that it leaves; larger by each number."""
+        return (1.0 - self.share) * SIMPLER ** len(self.numbers)
+
+    @property
+    def says(self) -> str:
+        """Return what acts besides, in words."""
+        return self.addition.words(self.numbers, self.errors)
+
+
+def rig_findings(data: Dataset, columns: ModelColumns) -> tuple[list[Finding], bool]:
+    """
+    Return the Findings of a rig's rows, and whether its units and masses were checked.
+
+    data : aligned; columns : of its rows
+    """
+    method, late = data.method, _not_on_one_clock(data)
+    if not isinstance(method, WithAdditions):
+        return late, not late
+    beside = _Beside(data, columns)
+    findings = late or beside.beyond_limits() or beside.likeliest() or beside.beyond_noise()
+    checked = bool(findings) or method.has_scale(data.robot) or _as_described(columns)
+    return findings, checked
+
+
+def _not_on_one_clock(data: Dataset) -> list[Finding]:
+    """Return a Finding where no delay of the efforts fits within what is looked for."""
+    error = data.first.summary.time_offset_error
+    if error is None or error < LARGEST_DELAY:
+        return []
+    return [
+        found('not on one clock', (), 1e3 * LARGEST_DELAY, topic=data.first.summary.effort_topic)
+    ]
+
+
+class _Beside:
+    """The columns of a model with those of additions behind them, as a LeftOut."""
+
+    def __init__(self, data: Dataset, columns: ModelColumns) -> None:
+        self.data, self.plain, self.structure = data, columns.plain, columns.wide.structure
+        self.method: Any = data.method
+        params = columns.solution(columns.whole, self.plain)
+        self.values = self._standard(params)
+        every = 1 + data.samples(training=True) // MOST_SAMPLES
+        self.state = _longest(data).rows(slice(None, None, every))
+        self.additions = self._acting(columns)
+        self.left_out = self._with_additions(columns, every)
+
+    def _standard(self, params):
+        """Return the standard parameters (p,) of ``params`` (P,) of the columns."""
+        base = self.structure.base
+        return base.standard(params[: len(base)])
+
+    def _acting(self, columns):
+        """Return (Addition, units (a,), first place) of those whose columns are not zero."""
+        first, acting = columns.wide.places, []
+        force = self.state_rows
+        for addition in self.method.additions(self.data.robot, self.data.options):
+            rows = addition.columns(self.state, self.data.robot, self.values)
+            size = np.sqrt((rows**2).mean(axis=(0, 1)))
+            if not size.all():
+                continue
+            acting.append((addition, USUAL_SIZE * force / size, first))
+            first += len(size)
+        return acting
+
+    @property
+    def state_rows(self) -> float:
+        """Return the rms of what was measured, of the longest state."""
+        parameters = self.structure.base.parameters
+        blocks = list(self.method.regress(self.state, self.data.robot, parameters))
+        measured = [group.y for block in blocks for group in block.groups]
+        return float(np.sqrt(np.mean(np.concatenate(measured) ** 2))) + 1e-300
+
+    def _with_additions(self, columns, every):
+        """Return the ModelColumns with those of the additions."""
+        wide = columns.wide
+        further = []
+        for number, (addition, units, _) in enumerate(self.additions):
+            for k, unit in enumerate(units):
+                further.append(
+                    Parameter(f'{number} {k}', '', 1.0, 0.0, float(unit), addition.name)
+                )
+        places = wide.places + np.arange(len(further))
+        structure = replace(
+            self.structure,
+            columns=(*self.structure.columns, *further),
+            keep=np.append(self.structure.keep, places),
+        )
+        rows = _RowsWithAdditions(self.method, [a for a, *_ in self.additions], self.values)
+        data = replace(self.data, method=rows)
+        more = wide_factor(data, structure, every, alike=wide, gravity=False)
+        return ModelColumns(more, columns.given, self.plain)
+
+    def likeliest(self) -> list[Finding]:
+        """Return the Finding of the addition that explains most, with what is as likely."""
+        plain, squares = self.left_out.solution(self.left_out.whole, self.plain), self._squares
+        left = squares(plain)
+        if left < RESIDUAL_WITH_CAUSE**2 * self.left_out.target:
+            return []
+        tested = [self._tested(*acting, left) for acting in self.additions]
+        likely = sorted((t for t in tested if t and t.explains), key=lambda t: t.remaining)
+        if not likely:
+            return []
+        return [_named(likely)]
+
+    def _tested(self, addition, units, first, left):
+        """Return an Addition Tested beside the model, None where it cannot be told from noise."""
+        left_out, places = self.left_out, np.arange(first, first + len(units))
+        chosen = np.append(self.plain, places)
+        x = left_out.solution(left_out.whole, chosen)
+        without = [left_out.solution(stacked, chosen)[places] for stacked in left_out.without_each]
+        numbers, errors = x[places], standard_errors(np.array(without))
+        share = 1.0 - self._squares(x) / left
+        if addition.measured and self._noise_alone(places[0], numbers, share, left):
+            return None
+        sure = np.abs(numbers) > ADDITION_SURE * np.hypot(errors, np.array(addition.unnoticed))
+        sure &= np.abs(numbers) * self._shares(places) > LEAST_SHARE
+        if addition.brakes and (numbers < 0.0)[sure].any():
+            return None
+        return Tested(addition, numbers, errors, sure, share)
+
+    def _squares(self, x):
+        """Return the weighted squared residual of a solution x (P,)."""
+        errors = self.left_out.errors(x[:, None], np.arange(self.left_out.count))[:, :, 0]
+        return float((errors.sum(0) / self.left_out.sd**2).sum())
+
+    def _noise_alone(self, place, numbers, share, left):
+        """Return whether a measured column may take its ``share`` by the noise in it alone."""
+        left_out, k = self.left_out, len(self.plain)
+        R = of_columns(left_out.whole, np.append(self.plain, place))
+        beside = (R[k, k] / left_out.prior.unit[place]) ** 2
+        noise = left / max(beside, 1e-300)
+        if noise > OF_ITS_OWN_NOISE:
+            return True
+        return share < OF_ITS_OWN_NOISE and abs(float(numbers[0])) < 2.0 * noise
+
+    def _shares(self, places):
+        """Return (a,): of what was measured of a row, the most that a unit of a number makes."""
+        shares = np.zeros(len(places))
+        for group in self.left_out.merged_rows(1):
+            k = len(group.index)
+            at = np.searchsorted(group.index, places)
+            at = np.minimum(at, k - 1)
+            size = np.linalg.norm(group.R[:, at], axis=0) * (group.index[at] == places)
+            measured = np.linalg.norm(group.R[:, k])
+            if measured:
+                shares = np.maximum(shares, size / measured)
+        return shares
+
+    def beyond_limits(self) -> list[Finding]:
+        """Return a Finding for what no body can be: a quantity surely beyond its Limit."""
+        left_out = self.left_out
+        without = [
+            self._standard(left_out.solution(stacked, self.plain))
+            for stacked in left_out.without_each
+        ]
+        parameters = self.structure.base.parameters
+        values = self._standard(left_out.solution(left_out.whole, self.plain))
+        for limit in self.method.limits(
+            self.state, self.data.robot, parameters, self.data.options
+        ):
+            value = float(limit.row @ values) + limit.known
+            error = float(standard_errors(np.array(without) @ limit.row[:, None])[0])
+            if limit.is_passed(value, ADDITION_SURE * error):
+                return [_beyond(limit, value, error)]
+        return []
+
+    def beyond_noise(self) -> list[Finding]:
+        """Return a Finding where more residual is left than the noise of the channels makes."""
+        parameters = self.structure.base.parameters
+        measured, changes, units = [], [], {}
+        for observation, robot in zip(self.data.observations, self.data.robots):
+            for block, noisy, _ in self.method.rows_with_noise(observation, robot, parameters):
+                measured.append(np.stack([group.y for group in block.groups], axis=1))
+                changes.append(self._residuals(noisy) - self._residuals(block))
+                units = {group.name: group.unit for group in block.groups}
+        if not changes:
+            return []
+        y, noise = np.concatenate(measured), np.sqrt(np.mean(np.concatenate(changes) ** 2, axis=0))
+        if not noise.any():
+            return []
+        x = self.left_out.solution(self.left_out.whole, self.plain)
+        squares = self.left_out.errors(x[:, None], np.arange(self.left_out.count))[:, :, 0].sum(0)
+        sd = np.sqrt(squares / self.left_out.rows.sum(0))
+        varies: dict[str, float] = {}  # unit -> largest standard deviation
+        for unit, deviation in zip(units.values(), y.std(0)):
+            varies[unit] = max(varies.get(unit, 0.0), deviation)
+        matters = sd > RESIDUAL_MATTERS * np.array([varies[unit] for unit in units.values()])
+        # What the filter cuts of products of motions is no noise, and little.
+        digits = CHANNEL_DIGITS * np.sqrt((y**2).mean(0)) + 1e-12
+        ratio = np.where(matters, sd / np.hypot(noise, digits), 0.0)
+        worst = int(ratio.argmax())
+        if ratio[worst] < EXCESS:
+            return []
+        return [
+            found(
+                'residual beyond noise',
+                (),
+                ratio[worst],
+                row=list(units)[worst],
+                times=ratio[worst],
+            )
+        ]
+
+    def _residuals(self, block):
+        """Return what the model leaves of the rows of a ``block``, (N, groups)."""
+        left = [group.y - group.W @ self.values[group.columns] for group in block.groups]
+        return np.stack(left, axis=1)
+
+
+@dataclass(frozen=True)
+class _RowsWithAdditions:
+    """A ``method`` whose rows have the columns of ``additions`` behind those of its model."""
+
+    method: Any
+    additions: Sequence[Addition]
+    values: np.ndarray
+
+    def validity_range(self, state: Any, robot: Any) -> dict[str, dict[str, np.ndarray]]:
+        """Return the range of the method's own; see Method."""
+        out: dict[str, dict[str, np.ndarray]] = self.method.validity_range(state, robot)
+        return out
+
+    def regress(
+        self, state: Any, robot: Any, parameters: Sequence[Parameter], wanted: np.ndarray
+    ) -> Iterator[RegressorBlock]:
+        """Yield the rows of a ``state``, see Method; those of additions are the last columns."""
+        more = [a.columns(state, robot, self.values) for a in self.additions]
+        count = len(parameters)
+        if more:
+            beside = np.concatenate(more, axis=2)  # (N, groups, a)
+            count -= beside.shape[2]
+        further = np.arange(count, len(parameters))
+        low = 0
+        for block in self.method.regress(state, robot, parameters[:count], wanted[:count]):
+            samples, groups = slice(low, low + len(block.t)), []
+            low = samples.stop
+            for j, group in enumerate(block.groups):
+                W, columns = group.W, group.columns
+                if more:
+                    W = np.column_stack([W, beside[samples, j]])
+                    columns = np.append(columns, further)
+                groups.append(RowGroup(group.name, group.unit, columns, W, group.y, group.y_raw))
+            yield RegressorBlock(block.t, block.segment, tuple(groups))
+
+
+def _longest(data: Dataset) -> Any:
+    """Return the state of a Dataset with most samples."""
+    return max((state for _, state in data.states(training=True)), key=lambda state: len(state.t))
+
+
+def _named(likely: Sequence[Tested]) -> Finding:
+    """
+    Return the Finding of the first of ``likely`` ones, the best, and of what is as likely.
+
+    Of its own kind what no data tell from it, as springs on joints that always turn alike.
+    """
+    best = likely[0]
+    same: list[str] = []
+    others: dict[str, str] = {}  # name of another addition -> its likeliest words
+    for entry in likely:
+        if entry.name == best.name:
+            if entry.remaining < (1.0 + ONE_BY_KINEMATICS) * best.remaining:
+                same.append(entry.says)
+        elif entry.remaining < AS_LIKELY * best.remaining:
+            others.setdefault(entry.name, entry.says)
+    says = '; or '.join([*same, *others.values()])
+    tests, unit = 'the residual with and without it', '% of the squared residual'
+    return Finding(best.name, says, tests, 100.0 * best.share, unit, (), WRONG, best.addition.do)
+
+
+def _beyond(limit: Limit, value: float, error: float) -> Finding:
+    """Return the Finding of a ``value`` that is beyond a ``limit``."""
+    says, tests = limit.words(value, error), 'what bodies can be'
+    return Finding(limit.name, says, tests, value, limit.unit, (), WRONG, limit.do)
+
+
+def _as_described(columns: ModelColumns) -> bool:
+    """Return whether what was measured is about the torque of the described bodies."""
+    wide = columns.wide
+    laws = np.array([bool(p.law) for p in columns.parameters])
+    laws = np.flatnonzero(np.append(laws, [True, True]))  # a tilt is no body either
+    described = np.where(
+        np.append([not p.law for p in columns.parameters], [0, 0]), columns.nominal, 0.0
+    )
+    blocks = []
+    for group in columns.merged_rows(1):
+        k = len(group.index)
+        rows = np.zeros((len(group.R), len(laws) + 2), order='F')
+        mine = np.flatnonzero(np.isin(laws, group.index))
+        rows[:, mine] = group.R[:, np.searchsorted(group.index, laws[mine])]
+        rows[:, -2], rows[:, -1] = group.R[:, :k] @ described[group.index], group.R[:, k]
+        blocks.append(rows)
+    assert wide.groups
+    rest = triangle(np.asfortranarray(np.vstack(blocks)))[-2:, -2:]
+    if not rest[0, 0]:
+        return False
+    factor, torque = rest[0, 1] / rest[0, 0], np.linalg.norm(rest[:, 1])
+    in_unit = 1.0 / OTHER_UNIT < factor < OTHER_UNIT
+    return bool(in_unit and abs(rest[1, 1]) < DESCRIBED_RESIDUAL * torque)
