@@ -17,14 +17,16 @@ from .finding import Finding, WRONG
 from .finding_kinds import found
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock, RowGroup
-from ..estimation.least_squares import standard_errors
+from ..estimation.least_squares import pseudo_inverse, standard_errors
 from ..estimation.r_factors import of_columns, triangle
 from ..identification.choose.time_offset import LARGEST_DELAY
 from ..identification.prepare.dataset import Dataset
+from ..identification.reduce.left_out import LeftOut, Weights
 from ..identification.reduce.model_columns import ModelColumns
 from ..identification.reduce.wide_factor import wide_factor, WideFactor
 from ..methods.capabilities import Addition, Limit, WithAdditions
 
+WEIGHT_ROUNDS = 2  # of weights by residuals
 MOST_SAMPLES = 8192  # that are looked at
 ADDITION_SURE = 5.0  # standard errors of a number of an addition
 LEAST_SHARE = 0.02  # of the measured of a row, that an addition makes at least
@@ -108,12 +110,13 @@ class _Beside:
     def __init__(self, data: Dataset, columns: ModelColumns) -> None:
         self.data, self.plain, self.structure = data, columns.plain, columns.wide.structure
         self.method: Any = data.method
-        params = columns.solution(columns.whole, self.plain)
-        self.values = self._standard(params)
+        self.left_out: LeftOut = columns
+        self.every = np.arange(columns.count)
+        self.values = self._standard(self._solution(self.every, self.plain))
         every = 1 + data.samples(training=True) // MOST_SAMPLES
         self.state = _longest(data).rows(slice(None, None, every))
         self.additions = self._acting(columns)
-        self.left_out = self._with_additions(columns, every)
+        self.left_out = self._weighed(self._with_additions(columns, every))
 
     def _standard(self, params):
         """Return the standard parameters (p,) of ``params`` (P,) of the columns."""
@@ -161,10 +164,32 @@ class _Beside:
         more = wide_factor(data, structure, every, alike=wide, gravity=False)
         return ModelColumns(more, columns.given, self.plain)
 
+    def _weighed(self, left_out):
+        """Return a LeftOut with rows weighed by what the model leaves of each group."""
+        for _ in range(WEIGHT_ROUNDS):
+            self.left_out = left_out
+            squares = self._group_squares(self._solution(self.every, self.plain))
+            sd = np.sqrt(np.maximum(squares, 1e-300) / np.maximum(left_out.rows.sum(0), 1.0))
+            left_out = left_out.with_weights(Weights(sd, {}))
+        return left_out
+
+    def _solution(self, stretches, chosen):
+        """Return (P,) by the ``chosen`` columns and ``stretches`` alone, whatever is described."""
+        left_out = self.left_out
+        R, unit = left_out.stacked(stretches, prior=False), left_out.prior.unit
+        solution = pseudo_inverse(R[:, chosen]) @ R[:, len(unit) :].sum(axis=1)
+        out = np.zeros(len(unit))
+        out[chosen] = solution * unit[chosen]
+        return out
+
+    def _without_each(self, chosen):
+        """Return (stretches, P): the solutions without each stretch."""
+        others = [self.left_out.others([k]) for k in self.every]
+        return np.array([self._solution(stretches, chosen) for stretches in others])
+
     def likeliest(self) -> list[Finding]:
         """Return the Finding of the addition that explains most, with what is as likely."""
-        plain, squares = self.left_out.solution(self.left_out.whole, self.plain), self._squares
-        left = squares(plain)
+        left = self._squares(self._solution(self.every, self.plain))
         if left < RESIDUAL_WITH_CAUSE**2 * self.left_out.target:
             return []
         tested = [self._tested(*acting, left) for acting in self.additions]
@@ -175,11 +200,10 @@ class _Beside:
 
     def _tested(self, addition, units, first, left):
         """Return an Addition Tested beside the model, None where it cannot be told from noise."""
-        left_out, places = self.left_out, np.arange(first, first + len(units))
+        places = np.arange(first, first + len(units))
         chosen = np.append(self.plain, places)
-        x = left_out.solution(left_out.whole, chosen)
-        without = [left_out.solution(stacked, chosen)[places] for stacked in left_out.without_each]
-        numbers, errors = x[places], standard_errors(np.array(without))
+        x, without = self._solution(self.every, chosen), self._without_each(chosen)
+        numbers, errors = x[places], standard_errors(without[:, places])
         share = 1.0 - self._squares(x) / left
         if addition.measured and self._noise_alone(places[0], numbers, share, left):
             return None
@@ -191,13 +215,16 @@ class _Beside:
 
     def _squares(self, x):
         """Return the weighted squared residual of a solution x (P,)."""
-        errors = self.left_out.errors(x[:, None], np.arange(self.left_out.count))[:, :, 0]
-        return float((errors.sum(0) / self.left_out.sd**2).sum())
+        return float((self._group_squares(x) / self.left_out.sd**2).sum())
+
+    def _group_squares(self, x):
+        """Return the squared residuals (groups,) of a solution x (P,)."""
+        return self.left_out.errors(x[:, None], self.every)[:, :, 0].sum(0)
 
     def _noise_alone(self, place, numbers, share, left):
         """Return whether a measured column may take its ``share`` by the noise in it alone."""
         left_out, k = self.left_out, len(self.plain)
-        R = of_columns(left_out.whole, np.append(self.plain, place))
+        R = of_columns(left_out.stacked(self.every, prior=False), np.append(self.plain, place))
         beside = (R[k, k] / left_out.prior.unit[place]) ** 2
         noise = left / max(beside, 1e-300)
         if noise > OF_ITS_OWN_NOISE:
@@ -219,13 +246,9 @@ class _Beside:
 
     def beyond_limits(self) -> list[Finding]:
         """Return a Finding for what no body can be: a quantity surely beyond its Limit."""
-        left_out = self.left_out
-        without = [
-            self._standard(left_out.solution(stacked, self.plain))
-            for stacked in left_out.without_each
-        ]
+        without = [self._standard(params) for params in self._without_each(self.plain)]
+        values = self._standard(self._solution(self.every, self.plain))
         parameters = self.structure.base.parameters
-        values = self._standard(left_out.solution(left_out.whole, self.plain))
         for limit in self.method.limits(
             self.state, self.data.robot, parameters, self.data.options
         ):
@@ -249,9 +272,7 @@ class _Beside:
         y, noise = np.concatenate(measured), np.sqrt(np.mean(np.concatenate(changes) ** 2, axis=0))
         if not noise.any():
             return []
-        x = self.left_out.solution(self.left_out.whole, self.plain)
-        squares = self.left_out.errors(x[:, None], np.arange(self.left_out.count))[:, :, 0].sum(0)
-        sd = np.sqrt(squares / self.left_out.rows.sum(0))
+        sd = self.left_out.sd
         varies: dict[str, float] = {}  # unit -> largest standard deviation
         for unit, deviation in zip(units.values(), y.std(0)):
             varies[unit] = max(varies.get(unit, 0.0), deviation)

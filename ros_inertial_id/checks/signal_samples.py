@@ -259,7 +259,8 @@ def clipped_at(column: np.ndarray) -> np.ndarray:
     """
     Return (N,) which samples stop at the largest or smallest value.
 
-    column : (N,) of one quantity; zero is where it rests, not where it stops
+    column : (N,) of one quantity; zero is where it rests, not where it stops, and what has
+        FEW_VALUES is rounded, or held
     """
     out = np.zeros(len(column), dtype=bool)
     for extreme in (column.max(), column.min()):
@@ -275,6 +276,8 @@ def _stops_at(column: np.ndarray, extreme: float) -> bool:
     near = np.abs(column - extreme) < NEAR_EXTREME * np.ptp(column)
     count = exact.sum()
     if count < CLIPPED_SAMPLES or count <= CLIPPED * near.sum():
+        return False
+    if len(np.unique(column)) <= FEW_VALUES:
         return False
     in_a_row = intervals_of(exact, CLIPPED_RUN)
     return len(in_a_row) > 0

@@ -12,6 +12,7 @@ from typing import Iterator, Sequence
 import numpy as np
 
 from .additions import frictions, gains, inertia_limits, springs
+from .cutoff import chosen_cutoff, late_rates
 from .known import links_as_described, read_known
 from .live import LiveMechanism
 from .motion import MotionOptions, motor_joints, reconstruct
@@ -31,12 +32,13 @@ from ..dynamics.joint_names import joint_index
 from ..dynamics.mechanism import coupled, Mechanism, MechanismOptions, virtual_links
 from ..dynamics.motors import elastic_pairs, motors_of
 from ..estimation.noisy_rows import UnfilteredTorque
+from ..measurement.sources import guessed
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...errors import ConfigError, RobotModelError
 from ...measurement.joints.kinematic_state import JointSpaceState, SignalOptions
-from ...measurement.joints.observation import with_time_offset
+from ...measurement.joints.observation import with_cutoff, with_time_offset
 from ...measurement.recording import Recording
 from ...measurement.summary import Summary
 from ...methods.capabilities import (
@@ -130,20 +132,29 @@ class ClosedLoop(
         recording, notes = reconstruct(recording, robot, options)
         joints = motor_joints(recording, robot, options, notes)
         joints = with_time_offset(joints, options.time_offset)
-        summary = joints.summary.with_details(
+        cutoff = options.cutoff
+        if not cutoff:
+            cutoff = chosen_cutoff(robot, joints, self.parameters(robot, options))
+        joints = with_cutoff(joints, cutoff, options.decimate or 1)
+        trim = guessed(joints.clock, joints.kernel, joints.trim)
+        joints = replace(joints, trim=trim)
+        summary = replace(joints.summary, cutoff_chosen=not options.cutoff).with_details(
             independent=list(robot.coordinates),
             closures=[c.text for c in robot.closures],
             **notes,
         )
         return Observation(robot, joints, Continuation(robot), summary)
 
+    def finds_time_offset(self, options: ClosedLoopOptions) -> bool:
+        """Return whether the ``options`` ask for how late torques are: those of another topic."""
+        if options.actuated == NO_MOTOR or not options.find_time_offset:
+            return False
+        own_topic = options.effort_topic not in ('', options.joint_states_topic)
+        return bool(options.torques or options.markers or own_topic)
+
     def effort_rates(self, state: MechanismState, robot: Mechanism) -> np.ndarray:
         """Return the derivatives (N, k) of R' tau with respect to its delay [N m/s, N/s]."""
-        assert state.late is not None  # states that were measured have it
-        rates = np.zeros_like(state.late)
-        if len(state.t) > 1:
-            rates = np.gradient(state.late, state.t, axis=0)
-        return state.force(robot.actuated, rates)
+        return late_rates(robot, state)
 
     def with_time_offset(self, observation: Observation, offset: float) -> Observation:
         """Return an ``observation`` whose efforts are ``offset`` [s] earlier than stamped."""

@@ -17,17 +17,17 @@ from .imu import fuse_imus
 from .markers import reconstruct_markers
 from ..dynamics.mechanism import Mechanism
 from ..measurement.markers import read_markers
-from ..measurement.sources import channel_of, guessed
+from ..measurement.sources import channel_of
 from ...dynamics.body_motion import frame_of
 from ...errors import ConfigError, RecordingError
 from ...measurement.joints.kinematic_state import JointSpaceObservation
 from ...measurement.joints.observation import observe_joints
 from ...measurement.joints.sources import find_channel
 from ...measurement.recording import Channel, Recording
-from ...measurement.signals import HIGHEST, smooth, zero_phase_kernel
+from ...measurement.signals import smooth, zero_phase_kernel
 from ...options import option
 
-WIDER = 1.5  # times the cutoff of joints whose efforts are filtered alike
+NO_CUTOFF = 1e9  # [Hz] a cutoff that filters nothing
 FASTER = 1.5  # times the rate of the motion: a torque that is low-passed before it is read
 BAND = 0.4  # of the rate of the motion that is kept of it
 LARGEST_CLOCK_OFFSET = 0.05  # [s] between an IMU and markers
@@ -57,11 +57,6 @@ class MotionOptions:
         'pose of the camera (frame of the markers) in the base link: X Y Z ROLL PITCH YAW; '
         'empty: the base link itself',
         unit='m, rad',
-    )
-    find_camera: bool = option(
-        False,
-        'estimate the pose of the camera from the markers, starting from camera:; empty: '
-        'from anywhere',
     )
     imus: tuple[str, ...] = option((), 'IMUs: "TOPIC LINK"; they are fused with the markers')
     torques: tuple[str, ...] = option(
@@ -101,32 +96,16 @@ def motor_joints(
     recording: Recording, robot: Mechanism, options: Any, notes: Mapping[str, Any]
 ) -> JointSpaceObservation:
     """
-    Return the independent joints of a ``recording`` and the torques of the motors.
+    Return the independent joints of a ``recording`` and the torques of the motors, unfiltered.
 
     recording, notes : of ``reconstruct``
-    The torque is as recorded: what a filter cuts of the motion alone biases, while noise averages
-    out.  So the cutoff is WIDER than that of other joints.
     """
     motion, effort = _topics(options, notes)
     asked = replace(
-        options,
-        joint_states_topic=motion,
-        effort_topic=effort,
-        decimate=options.decimate or 1,
+        options, joint_states_topic=motion, effort_topic=effort, cutoff=NO_CUTOFF, decimate=1
     )
     joints = observe_joints(recording, robot.coordinates, asked, robot.motor_names)
-    if not options.cutoff:
-        highest = HIGHEST / joints.clock.period
-        wider = min(WIDER * joints.summary.cutoff, highest)
-        of_wider = observe_joints(
-            recording, robot.coordinates, replace(asked, cutoff=wider), robot.motor_names
-        )
-        summary = replace(
-            of_wider.summary, cutoff_chosen=True, motion_ends_at=joints.summary.motion_ends_at
-        )
-        joints = replace(of_wider, summary=summary)
-    trim = guessed(joints.clock, joints.kernel, joints.trim)
-    return replace(joints, effort=_on_slower_clock(joints.effort, joints.clock.period), trim=trim)
+    return replace(joints, effort=_on_slower_clock(joints.effort, joints.clock.period))
 
 
 def _on_slower_clock(effort, period):
@@ -167,11 +146,10 @@ def _see(recording, robot, options):
     markers = read_markers(recording, options.markers)
     for marker in markers:
         frame_of(robot.robot, marker.link)
-    frames, of_camera = view(robot, markers, options)
+    frames = view(markers, options.camera)
     seen = reconstruct_markers(robot, frames, options.marker_noise, options.tag_noise)
     notes = dict(
         seen.notes,
-        **of_camera,
         marker_deviation={
             name: float(np.sqrt(np.median(seen.covariance[:, i, i])))
             for i, name in enumerate(robot.coordinates)

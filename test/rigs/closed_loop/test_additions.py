@@ -6,9 +6,8 @@ import pinocchio_loops
 import pytest
 
 from ros_inertial_id.checks.check import check
-from ros_inertial_id.methods import METHODS
+from ros_inertial_id.identification.settings import options_class
 
-closed_loop = METHODS['closed_loop']
 SAMPLE = mechanisms.palletiser()
 
 
@@ -34,7 +33,7 @@ def named(moved, change=None, springs=SAMPLE.springs):
         (2e-5, 0.01 * tau.std()),
         0,
     )
-    options = closed_loop.Options(
+    options = options_class('closed_loop')(
         closures=SAMPLE.closures,
         independent=SAMPLE.independent,
         start=SAMPLE.start,
