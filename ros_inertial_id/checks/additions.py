@@ -15,14 +15,15 @@ import numpy as np
 
 from .finding import Finding, WRONG
 from .finding_kinds import found
+from .thresholds import ROUNDED
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..estimation.least_squares import pseudo_inverse, standard_errors
 from ..estimation.r_factors import of_columns, triangle
-from ..identification.choose.time_offset import LARGEST_DELAY
 from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.left_out import LeftOut, Weights
 from ..identification.reduce.model_columns import ModelColumns
+from ..identification.reduce.structure import alike_constants, usual_constants
 from ..identification.reduce.wide_factor import wide_factor, WideFactor
 from ..methods.capabilities import Addition, Limit, WithAdditions
 
@@ -85,30 +86,21 @@ def rig_findings(data: Dataset, columns: ModelColumns) -> tuple[list[Finding], b
 
     data : aligned; columns : of its rows
     """
-    method, late = data.method, _not_on_one_clock(data)
+    method = data.method
     if not isinstance(method, WithAdditions):
-        return late, not late
+        return [], True
     beside = _Beside(data, columns)
-    findings = late or beside.beyond_limits() or beside.likeliest() or beside.beyond_noise()
+    findings = beside.beyond_limits() or beside.likeliest() or beside.beyond_noise()
     checked = bool(findings) or method.has_scale(data.robot) or _as_described(columns)
     return findings, checked
-
-
-def _not_on_one_clock(data: Dataset) -> list[Finding]:
-    """Return a Finding where no delay of the efforts fits within what is looked for."""
-    error = data.first.summary.time_offset_error
-    if error is None or error < LARGEST_DELAY:
-        return []
-    return [
-        found('not on one clock', (), 1e3 * LARGEST_DELAY, topic=data.first.summary.effort_topic)
-    ]
 
 
 class _Beside:
     """The columns of a model with those of additions behind them, as a LeftOut."""
 
     def __init__(self, data: Dataset, columns: ModelColumns) -> None:
-        self.data, self.plain, self.structure = data, columns.plain, columns.wide.structure
+        self.data, self.structure = data, columns.wide.structure
+        self.plain = _with_usual_constants(columns.wide)
         self.method: Any = data.method
         self.left_out: LeftOut = columns
         self.every = np.arange(columns.count)
@@ -169,7 +161,8 @@ class _Beside:
         for _ in range(WEIGHT_ROUNDS):
             self.left_out = left_out
             squares = self._group_squares(self._solution(self.every, self.plain))
-            sd = np.sqrt(np.maximum(squares, 1e-300) / np.maximum(left_out.rows.sum(0), 1.0))
+            sd = np.sqrt(squares / np.maximum(left_out.rows.sum(0), 1.0))
+            sd = np.maximum(sd, max(ROUNDED * sd.max(), 1e-300))  # of rows that measure nothing
             left_out = left_out.with_weights(Weights(sd, {}))
         return left_out
 
@@ -333,6 +326,14 @@ class _RowsWithAdditions:
                     columns = np.append(columns, further)
                 groups.append(RowGroup(group.name, group.unit, columns, W, group.y, group.y_raw))
             yield RegressorBlock(block.t, block.segment, tuple(groups))
+
+
+def _with_usual_constants(wide: WideFactor) -> np.ndarray:
+    """Return the columns (k,) of all laws, each with one constant."""
+    tried = alike_constants(wide.structure)
+    usual = tried[usual_constants(tried)]
+    parameters = wide.structure.parameters_of_places()
+    return np.flatnonzero([usual.get(p.name, p) == p for p in parameters])
 
 
 def _longest(data: Dataset) -> Any:

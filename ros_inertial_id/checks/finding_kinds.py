@@ -597,13 +597,6 @@ MODEL_KINDS: dict[str, FindingKind] = {
 
 # Of rigs.
 RIG_KINDS: dict[str, FindingKind] = {
-    'not on one clock': FindingKind(
-        'the efforts of {topic} and the motion are not on one clock: no delay within 0.05 s fits',
-        'stamp both alike, or give time_offset: roughly',
-        'the residual of the efforts read at other times',
-        'ms looked for',
-        WRONG,
-    ),
     'residual beyond noise': FindingKind(
         'the residual of {row} is {times:.1f} times what the noise of the channels makes',
         'look for what moves or pushes besides, and whether springs, lengths, layouts, '

@@ -35,6 +35,7 @@ STANDSTILL_SHARE = 0.1  # of what is usual: less is standstill
 CLIPPED = 0.8  # of the samples near an extreme value that are exactly there
 CLIPPED_SAMPLES = 20  # at an extreme value, and in a row:
 CLIPPED_RUN = 5
+FEW_VALUES = 4  # at most: of a place that is held, rounding makes two or three
 NEAR_EXTREME = 0.03  # of the range
 UNCLIPPED_SECONDS = 0.5  # without clipping that a filter can use
 NEARLY_ALL = 0.98  # of the samples at an extreme: a constant with exceptions

@@ -256,7 +256,7 @@ class Addition:
     name : of the finding
     columns : of (state, robot, values (p,) of the model) -> (N, groups, a)
     words : of (numbers (a,), errors (a,)) -> what acts besides; do : advice
-    unnoticed : (a,) deviations by which nobody notices; inf: a number that counts beside others
+    unnoticed : (a,) deviations by which nobody notices
     measured : columns are efforts, with their noise; brakes : no number is below zero
     """
 

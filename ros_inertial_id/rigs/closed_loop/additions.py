@@ -91,7 +91,7 @@ def springs(robot: Mechanism) -> Iterator[Addition]:
             columns,
             words,
             f"add 'joint {name} REST' to springs:",
-            unnoticed=(0.0, np.inf),
+            unnoticed=(0.0, 0.0),
         )
 
 

@@ -1,9 +1,11 @@
 """
-The cutoff of a closed loop's motion, whose torque stays as recorded.
+The cutoff of a closed loop's motion, whose torque stays as recorded, and roughly its delay.
 
 It is raised until the error between measured and predicted torque grows (closed-loop paper,
 Sec. 3.2): too low and the motion is cut, too high and noise enters the acceleration.  A torque
-that is late would blur that: its rate is a column beside those of the mechanism.
+that is late would blur that: its rate is a column beside those of the mechanism.  Where its clock
+is another one, the delay is sought on a grid first: no step from zero finds one that is longer
+than the motion lasts (variable projection, Golub and Pereyra 1973).
 """
 
 from collections.abc import Sequence
@@ -26,6 +28,8 @@ LOOKED_SAMPLES = 6000  # of a recording are looked at
 ROWS_PER_PARAMETER = 20  # rows per parameter, if that is more
 CANDIDATES = 13  # cutoffs tried
 EDGE = 0.1  # share of the samples left out at both ends, where any filter guesses
+SMOOTHED = 0.1  # cutoff of the torque, share of its rate, while its delay is sought
+DELAYS = 41  # tried
 GROWTH_SIGNIFICANT = 4.0  # of a chi-squared: two standard deviations
 
 
@@ -62,6 +66,44 @@ def chosen_cutoff(
         )
     top = signals.HIGHEST / clock.period
     return min(wider * _before_growth(curve, rows), top)
+
+
+def rough_delay(
+    robot: Mechanism,
+    joints: JointSpaceObservation,
+    parameters: Sequence[Parameter],
+    limit: float,
+) -> float:
+    """
+    Return about by how much the torque of ``joints`` is late [s]: where it is explained best.
+
+    joints : filtered; parameters : of the columns; limit : the largest delay believed [s]
+    """
+    state = _state(robot, joints, Continuation(robot), parameters)
+    W, _, known = equations(robot, state, parameters)
+    Q = span(np.concatenate(W.transpose(0, 2, 1)))
+    # Interpolation halves white noise midway between samples: smooth it before, or the delay is
+    # drawn there.
+    kernel = signals.zero_phase_kernel(1.0, SMOOTHED)
+    efforts = []
+    for name in robot.motor_names:
+        t, torque = joints.effort[name]
+        efforts.append((t, signals.smooth(torque[:, None], kernel)[:, 0]))
+    delays, left = np.linspace(-limit, limit, DELAYS), []
+    for delay in delays:
+        read = np.stack([np.interp(state.t + delay, *series) for series in efforts], axis=1)
+        tau = joints.effort_source.torque(read)
+        y = (state.force(robot.actuated, tau) - known).T.ravel()
+        left.append(np.linalg.norm(y - Q @ (Q.T @ y)) / max(np.linalg.norm(y), 1e-300))
+    k = int(np.argmin(left))
+    if k in (0, DELAYS - 1):
+        raise RecordingError(
+            f'{joints.summary.effort_topic} and the motion are not on one clock',
+            expected=f'a delay within +-{limit} s',
+            found='none that fits',
+            do='stamp both alike, or give time_offset: roughly',
+        )
+    return float(delays[k])
 
 
 def late_rates(robot: Mechanism, state: MechanismState) -> np.ndarray:

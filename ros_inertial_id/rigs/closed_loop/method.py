@@ -12,7 +12,7 @@ from typing import Iterator, Sequence
 import numpy as np
 
 from .additions import frictions, gains, inertia_limits, springs
-from .cutoff import chosen_cutoff, late_rates
+from .cutoff import chosen_cutoff, late_rates, rough_delay
 from .known import links_as_described, read_known
 from .live import LiveMechanism
 from .motion import MotionOptions, motor_joints, reconstruct
@@ -55,6 +55,7 @@ from ...methods.capabilities import (
 from ...methods.contract import Method
 from ...options import described_blocks, option
 
+LARGEST_DELAY = 0.05  # [s] of torques whose clock is another one
 NO_MOTOR = ('none',)  # option actuated
 TORQUE_UNITS = {False: 'N m', True: 'N'}  # of a torque, of the force of a slide
 
@@ -132,9 +133,13 @@ class ClosedLoop(
         recording, notes = reconstruct(recording, robot, options)
         joints = motor_joints(recording, robot, options, notes)
         joints = with_time_offset(joints, options.time_offset)
-        cutoff = options.cutoff
-        if not cutoff:
-            cutoff = chosen_cutoff(robot, joints, self.parameters(robot, options))
+        parameters = self.parameters(robot, options)
+        cutoff = options.cutoff or chosen_cutoff(robot, joints, parameters)
+        if self.finds_time_offset(options):
+            filtered = with_cutoff(joints, cutoff, 1)
+            delay = rough_delay(robot, filtered, parameters, LARGEST_DELAY)
+            joints = with_time_offset(joints, delay)
+            cutoff = options.cutoff or chosen_cutoff(robot, joints, parameters)
         joints = with_cutoff(joints, cutoff, options.decimate or 1)
         trim = guessed(joints.clock, joints.kernel, joints.trim)
         joints = replace(joints, trim=trim)

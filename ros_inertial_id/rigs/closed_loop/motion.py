@@ -20,6 +20,7 @@ from ..measurement.markers import read_markers
 from ..measurement.sources import channel_of
 from ...dynamics.body_motion import frame_of
 from ...errors import ConfigError, RecordingError
+from ...measurement.joints.channels import NO_EFFORT
 from ...measurement.joints.kinematic_state import JointSpaceObservation
 from ...measurement.joints.observation import observe_joints
 from ...measurement.joints.sources import find_channel
@@ -101,11 +102,34 @@ def motor_joints(
     recording, notes : of ``reconstruct``
     """
     motion, effort = _topics(options, notes)
+    if not options.actuated:
+        _check_no_passive(recording, robot.motor_names, effort)
     asked = replace(
         options, joint_states_topic=motion, effort_topic=effort, cutoff=NO_CUTOFF, decimate=1
     )
     joints = observe_joints(recording, robot.coordinates, asked, robot.motor_names)
     return replace(joints, effort=_on_slower_clock(joints.effort, joints.clock.period))
+
+
+def _check_no_passive(recording, motors, topic):
+    """Raise RecordingError where some ``motors``, all independent joints, have no effort."""
+    driven = set()
+    for channel in recording.channels.values():
+        if 'effort' not in channel.fields or topic not in ('', channel.topic):
+            continue
+        effort = np.nan_to_num(channel.fields['effort'])
+        exerts = (np.abs(effort) > NO_EFFORT).any(axis=0)
+        driven.update(np.array(channel.names)[exerts].tolist())
+    passive = [name for name in motors if name not in driven]
+    if not passive or len(passive) == len(motors):
+        return
+    active = ', '.join(name for name in motors if name in driven)
+    raise RecordingError(
+        f'{", ".join(passive)} is an independent joint without an effort',
+        expected='an effort of every independent joint, or the joints with a motor by name',
+        found='zero or none in every message',
+        do=f'of a passive joint: write actuated: [{active}]; else record its torque',
+    )
 
 
 def _on_slower_clock(effort, period):
