@@ -96,8 +96,13 @@ def test_reaches_the_figures_of_quaternion_6dof(times, digits, absolute, relativ
     assert (error / TRUE[estimate.determined]).max() < relative
 
 
-def _written(path, rate=50.0, axes='world'):
-    """Write what the paper's simulation prints as a table of topics; return its description."""
+def _written(path, rate=50.0, **axes):
+    """
+    Write what the paper's simulation prints as a table of topics; return its description.
+
+    axes : as described, those of the paper by default
+    """
+    axes = axes or {'axes': 'body', 'linear_axes': 'world'}
     times = np.arange(1, 101) / rate
     table = {'stamp_s': times}
 
@@ -106,18 +111,17 @@ def _written(path, rate=50.0, axes='world'):
             table.update({f'/{topic}/{name}/{axis}': x for axis, x in zip('xyzw', values.T)})
 
     for k, (p, q, omega, alpha, acc, load) in enumerate(chain.samples(times), 1):
-        turn = Rotation.from_quat(q)
         put(f'b{k}', ('pose/position', p), ('pose/orientation', q))
         put(f'f{k}', ('wrench/force', load[:, :3]), ('wrench/torque', load[:, 3:]))
-        put(f'v{k}', ('twist/linear', p * 0.0), ('twist/angular', turn.apply(omega)))
-        put(f'a{k}', ('accel/linear', acc), ('accel/angular', turn.apply(alpha)))
+        put(f'v{k}', ('twist/linear', p * 0.0), ('twist/angular', omega))
+        put(f'a{k}', ('accel/linear', acc), ('accel/angular', alpha))
     np.savetxt(
         path, np.transpose(list(table.values())), '%.6e', ',', header=','.join(table), comments=''
     )
     return yaml.safe_dump(
         {
             'bodies': {
-                f'b{k}': {'pose': f'/b{k}', 'twist': f'/v{k}', 'accel': f'/a{k}', 'axes': axes}
+                f'b{k}': {'pose': f'/b{k}', 'twist': f'/v{k}', 'accel': f'/a{k}', **axes}
                 for k in range(1, 7)
             },
             'wrenches': {
@@ -160,8 +164,8 @@ def test_recorded_accelerations_reach_the_papers_figures_with_its_hundred_sample
 
 
 def test_rates_along_other_axes_than_described_are_refused(tmp_path):
-    text = _written(tmp_path / 'log.csv', axes='body')
-    with pytest.raises(RecordingError, match='/v1 are along other axes.*with axes: world'):
+    text = _written(tmp_path / 'log.csv', axes='world')
+    with pytest.raises(RecordingError, match='/v1 are along other axes.*with axes: body'):
         identify([read_log(tmp_path / 'log.csv', text)], PRINCIPAL, method='rigid_body')
 
 
