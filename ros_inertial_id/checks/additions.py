@@ -118,18 +118,17 @@ class _Beside:
     def _acting(self, columns):
         """Return (Addition, units (a,), first place) of those whose columns are not zero."""
         first, acting = columns.wide.places, []
-        force = self.state_rows
+        measured = self._measured_rms()
         for addition in self.method.additions(self.data.robot, self.data.options):
             rows = addition.columns(self.state, self.data.robot, self.values)
             size = np.sqrt((rows**2).mean(axis=(0, 1)))
             if not size.all():
                 continue
-            acting.append((addition, USUAL_SIZE * force / size, first))
+            acting.append((addition, USUAL_SIZE * measured / size, first))
             first += len(size)
         return acting
 
-    @property
-    def state_rows(self) -> float:
+    def _measured_rms(self):
         """Return the rms of what was measured, of the longest state."""
         parameters = self.structure.base.parameters
         blocks = list(self.method.regress(self.state, self.data.robot, parameters))
@@ -151,7 +150,7 @@ class _Beside:
             columns=(*self.structure.columns, *further),
             keep=np.append(self.structure.keep, places),
         )
-        rows = _RowsWithAdditions(self.method, [a for a, *_ in self.additions], self.values)
+        rows: Any = _RowsWithAdditions(self.method, [a for a, *_ in self.additions], self.values)
         data = replace(self.data, method=rows)
         more = wide_factor(data, structure, every, alike=wide, gravity=False)
         return ModelColumns(more, columns.given, self.plain)
@@ -177,7 +176,7 @@ class _Beside:
 
     def _without_each(self, chosen):
         """Return (stretches, P): the solutions without each stretch."""
-        others = [self.left_out.others([k]) for k in self.every]
+        others = [self.left_out.others([k]) for k in range(len(self.every))]
         return np.array([self._solution(stretches, chosen) for stretches in others])
 
     def likeliest(self) -> list[Finding]:
@@ -185,15 +184,21 @@ class _Beside:
         left = self._squares(self._solution(self.every, self.plain))
         if left < RESIDUAL_WITH_CAUSE**2 * self.left_out.target:
             return []
-        tested = [self._tested(*acting, left) for acting in self.additions]
+        tested = []
+        for addition, units, first in self.additions:
+            places = np.arange(first, first + len(units))
+            tested.append(self._tested(addition, places, left))
         likely = sorted((t for t in tested if t and t.explains), key=lambda t: t.remaining)
         if not likely:
             return []
         return [_named(likely)]
 
-    def _tested(self, addition, units, first, left):
-        """Return an Addition Tested beside the model, None where it cannot be told from noise."""
-        places = np.arange(first, first + len(units))
+    def _tested(self, addition, places, left):
+        """
+        Return an Addition Tested beside the model, None where it cannot be told from noise.
+
+        places : (a,) of its columns; left : weighted squared residual without it
+        """
         chosen = np.append(self.plain, places)
         x, without = self._solution(self.every, chosen), self._without_each(chosen)
         numbers, errors = x[places], standard_errors(without[:, places])

@@ -12,7 +12,7 @@ import numpy as np
 
 from .arm_friction import ArmFriction, friction_of, speed_ratios
 from .arm_prediction import ArmPrediction
-from .capabilities import DirectTorques, JointTorques, Live, Tiltable
+from .capabilities import DirectTorques, JointTorques, Live, Tiltable, TimeOffsetOptions
 from ..dynamics.friction import check_laws, given_widths, LAWS, laws_by_default
 from ..dynamics.inertial_parameters import body_parameters, Parameter
 from ..dynamics.regressor import bodies_rows, gravity_slopes, in_blocks, RegressorBlock, RowGroup
@@ -56,7 +56,7 @@ class FrictionOptions:
 
 
 @dataclass(frozen=True)
-class SerialArmOptions(RobotOptions, SignalOptions, FrictionOptions):
+class SerialArmOptions(RobotOptions, SignalOptions, FrictionOptions, TimeOffsetOptions):
     """All options of the method; the recorder and nodes declare them as parameters."""
 
 

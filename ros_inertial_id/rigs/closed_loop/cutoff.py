@@ -34,12 +34,17 @@ GROWTH_SIGNIFICANT = 4.0  # of a chi-squared: two standard deviations
 
 
 def chosen_cutoff(
-    robot: Mechanism, joints: JointSpaceObservation, parameters: Sequence[Parameter]
+    robot: Mechanism,
+    joints: JointSpaceObservation,
+    parameters: Sequence[Parameter],
+    is_late: bool,
 ) -> float:
     """
     Return the cutoff [Hz] above which the error of the torque begins to grow.
 
-    joints : unfiltered; parameters : of the columns.  There a motion that is cut and noise that
+    joints : unfiltered; parameters : of the columns; is_late : whether the torque may be
+
+    There a motion that is cut and noise that
     is let through make residuals of one size, but noise averages out over the N samples of a
     recording and a cut motion biases the parameters: it has to be smaller by sqrt(N), and falls
     with the eighth power of the cutoff.
@@ -55,7 +60,7 @@ def chosen_cutoff(
             state = _state(robot, with_cutoff(joints, float(cutoff), 1), continuation, parameters)
         except RecordingError:  # the filter is longer than the recording
             continue
-        error, rows = _error(robot, state, parameters)
+        error, rows = _error(robot, state, parameters, is_late)
         curve.append((float(cutoff), error))
     if not curve:
         raise RecordingError(
@@ -113,12 +118,13 @@ def late_rates(robot: Mechanism, state: MechanismState) -> np.ndarray:
     return state.force(robot.actuated, np.gradient(state.late, state.t, axis=0))
 
 
-def _error(robot, state, parameters):
+def _error(robot, state, parameters, is_late):
     """Return the share (0 to 1) of the torque that no parameters explain, and its rows."""
     W, force, known = equations(robot, state, parameters)
-    y, late = force - known, late_rates(robot, state)
-    columns = [np.concatenate(W.transpose(0, 2, 1)), late.T.ravel()[:, None]]
-    Q, y = span(np.hstack(columns)), y.T.ravel()
+    y, columns = (force - known).T.ravel(), np.concatenate(W.transpose(0, 2, 1))
+    if is_late:
+        columns = np.column_stack([columns, late_rates(robot, state).T.ravel()])
+    Q = span(columns)
     left = np.linalg.norm(y - Q @ (Q.T @ y))
     return float(left / max(np.linalg.norm(y), 1e-300)), len(y)
 

@@ -133,13 +133,13 @@ class ClosedLoop(
         recording, notes = reconstruct(recording, robot, options)
         joints = motor_joints(recording, robot, options, notes)
         joints = with_time_offset(joints, options.time_offset)
-        parameters = self.parameters(robot, options)
-        cutoff = options.cutoff or chosen_cutoff(robot, joints, parameters)
-        if self.finds_time_offset(options):
+        parameters, is_late = self.parameters(robot, options), self.finds_time_offset(options)
+        cutoff = options.cutoff or chosen_cutoff(robot, joints, parameters, is_late)
+        if is_late:
             filtered = with_cutoff(joints, cutoff, 1)
             delay = rough_delay(robot, filtered, parameters, LARGEST_DELAY)
             joints = with_time_offset(joints, delay)
-            cutoff = options.cutoff or chosen_cutoff(robot, joints, parameters)
+            cutoff = options.cutoff or chosen_cutoff(robot, joints, parameters, is_late)
         joints = with_cutoff(joints, cutoff, options.decimate or 1)
         trim = guessed(joints.clock, joints.kernel, joints.trim)
         joints = replace(joints, trim=trim)
