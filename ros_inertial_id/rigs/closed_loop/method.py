@@ -118,10 +118,7 @@ class ClosedLoop(
     def observe(
         self, recording: Recording, robot: Mechanism, options: ClosedLoopOptions
     ) -> Observation:
-        """
-        Return the Observation of the independent coordinates and motor torques of a Recording.
-
-        """
+        """Return the Observation of independent coordinates and motor torques of a Recording."""
         if not robot.actuated and not robot.has_scale:
             raise ConfigError(
                 'actuated: none',
