@@ -195,7 +195,7 @@ class _Beside:
 
     def _tested(self, addition, places, left):
         """
-        Return an Addition Tested beside the model, None where it cannot be told from noise.
+        Return an Addition Tested beside the model, None where noise alone may make it.
 
         places : (a,) of its columns; left : weighted squared residual without it
         """
