@@ -27,10 +27,10 @@ from ..identification.reduce.structure import alike_constants, usual_constants
 from ..identification.reduce.wide_factor import wide_factor, WideFactor
 from ..methods.capabilities import Addition, Limit, WithAdditions
 
-WEIGHT_ROUNDS = 2  # of weights by residuals
-MOST_SAMPLES = 8192  # that are looked at
+ADDITION_ROUNDS = 2  # of weights by residuals
+ADDITION_SAMPLES = 8192  # that are looked at
 ADDITION_SURE = 5.0  # standard errors of a number of an addition
-LEAST_SHARE = 0.02  # of the measured of a row, that an addition makes at least
+LEAST_ADDITION = 0.02  # of the measured of a row, that an addition makes at least
 EXPLAINED_SHARE = 0.05  # share of the squared residual that an addition must take at least
 RESIDUAL_WITH_CAUSE = 1e-3  # of what was measured: of a smaller residual nobody looks for a cause
 SIMPLER = 1.03  # times the residual left for every number that an addition has
@@ -105,7 +105,7 @@ class _Beside:
         self.left_out: LeftOut = columns
         self.every = np.arange(columns.count)
         self.values = self._standard(self._solution(self.every, self.plain))
-        every = 1 + data.samples(training=True) // MOST_SAMPLES
+        every = 1 + data.samples(training=True) // ADDITION_SAMPLES
         self.state = _longest(data).rows(slice(None, None, every))
         self.additions = self._acting(columns)
         self.left_out = self._weighed(self._with_additions(columns, every))
@@ -138,6 +138,8 @@ class _Beside:
     def _with_additions(self, columns, every):
         """Return the ModelColumns with those of the additions."""
         wide = columns.wide
+        if not self.additions:
+            return columns
         further = []
         for number, (addition, units, _) in enumerate(self.additions):
             for k, unit in enumerate(units):
@@ -157,7 +159,7 @@ class _Beside:
 
     def _weighed(self, left_out):
         """Return a LeftOut with rows weighed by what the model leaves of each group."""
-        for _ in range(WEIGHT_ROUNDS):
+        for _ in range(ADDITION_ROUNDS):
             self.left_out = left_out
             squares = self._group_squares(self._solution(self.every, self.plain))
             sd = np.sqrt(squares / np.maximum(left_out.rows.sum(0), 1.0))
@@ -206,7 +208,7 @@ class _Beside:
         if addition.measured and self._noise_alone(places[0], numbers, share, left):
             return None
         sure = np.abs(numbers) > ADDITION_SURE * np.hypot(errors, np.array(addition.unnoticed))
-        sure &= np.abs(numbers) * self._shares(places) > LEAST_SHARE
+        sure &= np.abs(numbers) * self._shares(places) > LEAST_ADDITION
         if addition.brakes and (numbers < 0.0)[sure].any():
             return None
         return Tested(addition, numbers, errors, sure, share)
@@ -315,20 +317,16 @@ class _RowsWithAdditions:
     ) -> Iterator[RegressorBlock]:
         """Yield the rows of a ``state``, see Method; those of additions are the last columns."""
         more = [a.columns(state, robot, self.values) for a in self.additions]
-        count = len(parameters)
-        if more:
-            beside = np.concatenate(more, axis=2)  # (N, groups, a)
-            count -= beside.shape[2]
+        beside = np.concatenate(more, axis=2)  # (N, groups, a)
+        count = len(parameters) - beside.shape[2]
         further = np.arange(count, len(parameters))
         low = 0
         for block in self.method.regress(state, robot, parameters[:count], wanted[:count]):
             samples, groups = slice(low, low + len(block.t)), []
             low = samples.stop
             for j, group in enumerate(block.groups):
-                W, columns = group.W, group.columns
-                if more:
-                    W = np.column_stack([W, beside[samples, j]])
-                    columns = np.append(columns, further)
+                W = np.column_stack([group.W, beside[samples, j]])
+                columns = np.append(group.columns, further)
                 groups.append(RowGroup(group.name, group.unit, columns, W, group.y, group.y_raw))
             yield RegressorBlock(block.t, block.segment, tuple(groups))
 
@@ -374,7 +372,6 @@ def _beyond(limit: Limit, value: float, error: float) -> Finding:
 
 def _as_described(columns: ModelColumns) -> bool:
     """Return whether what was measured is about the torque of the described bodies."""
-    wide = columns.wide
     laws = np.array([bool(p.law) for p in columns.parameters])
     laws = np.flatnonzero(np.append(laws, [True, True]))  # a tilt is no body either
     described = np.where(
@@ -388,10 +385,8 @@ def _as_described(columns: ModelColumns) -> bool:
         rows[:, mine] = group.R[:, np.searchsorted(group.index, laws[mine])]
         rows[:, -2], rows[:, -1] = group.R[:, :k] @ described[group.index], group.R[:, k]
         blocks.append(rows)
-    assert wide.groups
     rest = triangle(np.asfortranarray(np.vstack(blocks)))[-2:, -2:]
-    if not rest[0, 0]:
-        return False
-    factor, torque = rest[0, 1] / rest[0, 0], np.linalg.norm(rest[:, 1])
+    factor = rest[0, 1] / np.copysign(max(abs(rest[0, 0]), 1e-300), rest[0, 0])
+    torque = np.linalg.norm(rest[:, 1])
     in_unit = 1.0 / OTHER_UNIT < factor < OTHER_UNIT
     return bool(in_unit and abs(rest[1, 1]) < DESCRIBED_RESIDUAL * torque)
