@@ -107,7 +107,7 @@ def test_markers_are_named_that_leave_the_assembly_open_or_end_too_early():
 
 
 def test_exchanges_and_outliers_leave_no_trace():
-    """A tenth of the frames exchanged, of the readings astray, a fifth unseen, a camera elsewhere."""
+    """A tenth of the frames exchanged, of the readings astray, a fifth unseen, seen from afar."""
     made = recording(2, dict.fromkeys((CRANK, SLIDER, TAG), four_of_five), 0.1, CAMERA)
     error, notes = errors(made, replace(OPTIONS, markers=LINES, camera=CAMERA))
     assert np.abs(error).max() < 6 * notes['marker_deviation']['crank']
