@@ -176,7 +176,7 @@ class Moves:
 def _moves(solution: Solution) -> Moves:
     """Return the Moves of a ``solution`` by joints' rows."""
     wide, influence = solution.choice.model_columns.wide, solution.influence
-    count, rate = wide.joints, wide.efforts + wide.joints
+    count, rate = wide.joints, wide.rate
     slopes = np.arange(rate + 1, rate + 1 + count)
     gravity = solution.data.robot.gravity_base
     across = across_gravity(gravity) * np.linalg.norm(gravity)

@@ -73,16 +73,6 @@ def test_noise_of_the_angle_is_in_the_standard_errors():
     )
 
 
-def test_cutoff_is_chosen_before_the_torque_error_grows():
-    model = slider_crank([recording(seed=0)])
-    curve = np.array(model.preprocessing[0]['cutoff_curve'])
-    chosen = model.preprocessing[0]['cutoff']
-    assert curve[-1, 1] > 5 * curve[:, 1].min()  # noise ruins the highest cutoffs
-    assert np.interp(chosen, *curve.T) < 1.02 * curve[:, 1].min()
-    assert chosen > curve[curve[:, 1].argmin(), 0]  # what is cut would bias
-    assert model.preprocessing[0]['cutoff_chosen']
-
-
 def test_slow_samples_bias_nothing():
     """At 60 Hz the wider cutoff nears Nyquist, where the kernel bent: I1 was nine errors off."""
     t, rng = np.arange(0.0, 5.0, 1.0 / 60.0), np.random.default_rng(1)
