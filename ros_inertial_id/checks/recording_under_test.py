@@ -25,7 +25,12 @@ from ..identification.reduce.described import described_bodies, less_described
 from ..identification.reduce.left_out import LeftOut
 from ..identification.reduce.model_columns import common_columns, ModelColumns, resting_columns
 from ..identification.reduce.structure import Structure
-from ..identification.reduce.wide_factor import wide_factor, wide_structure, WideFactor
+from ..identification.reduce.wide_factor import (
+    wide_factor,
+    wide_structure,
+    WideFactor,
+    without_unheld_harmonics,
+)
 from ..lapack import solve_triangular
 
 FREE, DESCRIBED = 'left-out residual', 'left-out residual of the description'  # kinds of bodies
@@ -491,5 +496,5 @@ def recording_under_test(
     if model is not None:
         nominal = model.values[: 10 * len(data.robot)]
     if structure is None:
-        structure = wide_structure(data, columns)
+        structure = wide_structure(data, without_unheld_harmonics(data, columns))
     return RecordingUnderTest(data, wide_factor(data, structure, every), nominal)

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from .stretches import Numbers, STRETCHES, stretches_of
-from .structure import Structure, structure_of
+from .structure import harmonic_of, Structure, structure_of
 from ..prepare.dataset import Dataset
 from ..prepare.mounting import any_mounting
 from ...dynamics.inertial_parameters import Parameter
@@ -211,6 +211,31 @@ def wide_structure(data: Dataset, columns: Sequence[Parameter]) -> Structure:
     if isinstance(data.method, Tiltable):
         robots = any_mounting(data.method, data.robot.urdf, data.options)
     return structure_of(data.method, robots, columns)
+
+
+def without_unheld_harmonics(data: Dataset, columns: Sequence[Parameter]) -> tuple[Parameter, ...]:
+    """
+    Return the ``columns`` without harmonics of a turn of which ``data`` hold no whole period.
+
+    All of them where the options name the laws.
+    """
+    if not data.method.chooses_laws(data.options):
+        return tuple(columns)
+    ranges = dict[str, Any]()
+    for robot, state in data.states(training=True):
+        extend(ranges, data.method.validity_range(state, robot))
+    return tuple(p for p in columns if holds_period(ranges, p))
+
+
+def holds_period(ranges: Mapping[str, Any], parameter: Parameter) -> bool:
+    """
+    Return whether positions hold a whole period of a harmonic, True of all other parameters.
+
+    ranges : as of a WideFactor, of joints whose positions are known
+    """
+    order = harmonic_of(parameter)
+    positions = ranges.get(parameter.owner, {}).get('q', (0.0, np.inf))
+    return bool(not order or order * np.ptp(positions) >= 2.0 * np.pi)
 
 
 def wide_factor(
