@@ -55,7 +55,8 @@ class FloatingBaseOptions(RobotOptions, SignalOptions):
     )
     feet: tuple[str, ...] = option(
         (),
-        'links that may touch the ground: "LINK RADIUS" of a ball [m], "LINK sole" of a face',
+        'links that may touch the ground: "LINK RADIUS" of a ball [m], "LINK sole" of a face; '
+        'X Y Z [m] behind it: where in the link',
     )
     contact_topic: str = topic_option(
         '',

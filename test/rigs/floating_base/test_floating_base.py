@@ -273,11 +273,19 @@ def test_odometry_says_what_an_imu_reads():
         ({'feet': ['fl_foot']}, 'LINK RADIUS'),
         ({'base': 'carried'}, 'feet of a robot whose base is carried'),
         ({'feet': ['trunk 0.1']}, 'which no joint moves'),
+        ({'feet': ['fl_foot 0.02 0 0']}, 'X Y Z'),
     ],
 )
 def test_feet_are_named_as_they_are(changes, words):
     with pytest.raises(InertialIdError, match=words):
         robot(**changes)
+
+
+def test_foot_may_be_anywhere_in_a_link():
+    by_link = robot(feet=['fl_foot sole']).feet[0].frame
+    by_place = robot(feet=['fl_calf sole 0.0 0 -2.1e-1']).feet[0].frame
+    np.testing.assert_allclose(by_place.position, by_link.position)
+    assert by_place.body == by_link.body
 
 
 def held_by_mujoco(identified):
