@@ -17,7 +17,7 @@ import numpy as np
 from .doubts import contact_doubts, mounting_doubts, upside_down
 from .observation import FloatingObservation, FloatingState
 from .robot import FloatingRobot
-from .rows import efforts, FloatingRows
+from .rows import efforts, FloatingRows, row_names
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import RecordingError
 from ...estimation.least_squares import left_out, standard_errors
@@ -104,7 +104,8 @@ def _clocks_set_right(
         time_offset_found=found.efforts,
         time_offset_error=found.efforts_error,
     )
-    observation = replace(observation, summary=summary).with_details(
+    base = replace(observation.base, late_error=found.base_error)
+    observation = replace(observation, base=base, summary=summary).with_details(
         base_time_offset=found.base, base_time_offset_error=found.base_error
     )
     return observation, fit
@@ -164,6 +165,23 @@ def _check(found: Offsets, observation: FloatingObservation) -> None:
             )
 
 
+def moved_by_clocks(
+    observation: FloatingObservation,
+    robot: FloatingRobot,
+    parameters: Sequence[Parameter],
+    values: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return rows (r, N, p), and (r, N, 2) what clocks of base and efforts change by their errors.
+
+    values : (p,) of the ``parameters``
+    """
+    fit = _Fit(robot, parameters, _thinned(observation), as_they_stand=True)
+    fit.values = values
+    late = fit.late() * observation.clock_errors
+    return fit.by_row(fit.rows), fit.by_row(late)
+
+
 class _Fit:
     """
     Parameters of states under the prior of the description, beside two offsets of clocks.
@@ -176,6 +194,7 @@ class _Fit:
         robot: FloatingRobot,
         parameters: Sequence[Parameter],
         pieces: Sequence[_Samples],
+        as_they_stand: bool = False,
     ) -> None:
         self._robot, self._parameters = robot, parameters
         self.states = states = [piece.state for piece in pieces]
@@ -183,21 +202,23 @@ class _Fit:
         self._nominal = np.array([p.nominal for p in parameters])
         self._sd = np.array([p.prior_sd for p in parameters])
         self._count = len(parameters)
-        # Whatever is said of the feet: rows of feet that all may stand hold.
-        self._left = [self._rows.projection(_all_standing(state)) for state in states]
+        standing = states
+        if not as_they_stand:  # whatever is said of the feet: rows of feet that all may stand hold
+            standing = [_all_standing(state) for state in states]
+        self._left = [self._rows.projection(state) for state in standing]
         self._friction = [self._rows.friction(state) for state in states]
         A, y, rate = [], [], []
         for (state, slope), left, friction in zip(pieces, self._left, self._friction):
             A.append(_flat(left(self._rows.full(state, friction))))
             y.append(_flat(left(efforts(state.tau))))
             rate.append(_flat(left(efforts(slope))))
-        self._A, self._y, self._rate = map(np.concatenate, (A, y, rate))
-        self._target = self._y[:, 0] - self._A @ self._nominal
+        self.rows, self._y, self._rate = map(np.concatenate, (A, y, rate))
+        self._target = self._y[:, 0] - self.rows @ self._nominal
         self._scale = float(np.std(self._target))
         for _ in range(ROUNDS):  # the prior's weight is that beside what is left
-            sums = self._by_piece(np.column_stack([self._A * self._sd, self._target]))
+            sums = self._by_piece(np.column_stack([self.rows * self._sd, self._target]))
             x = self._solve(sum(sums))
-            lacking = self._target - self._A @ (self._sd * x)
+            lacking = self._target - self.rows @ (self._sd * x)
             self._scale = float(np.std(lacking)) + 1e-9
         self.values = self._nominal + self._sd * x
         self.relative = float(np.linalg.norm(lacking) / np.linalg.norm(self._y))
@@ -209,8 +230,7 @@ class _Fit:
     def offsets(self) -> Offsets:
         """Return how late base and efforts are."""
         for _ in range(ROUNDS):
-            late = np.column_stack([self._base_slope(), -self._rate[:, 0]])
-            whole = np.column_stack([self._A * self._sd, late, self._target])
+            whole = np.column_stack([self.rows * self._sd, self.late(), self._target])
             grams = self._by_piece(whole)
             x, without = left_out(grams, self._solve)
             self.values = self._nominal + self._sd * x[: self._count]
@@ -224,6 +244,15 @@ class _Fit:
             rows = self._rows.full(state, friction)[6:]
             out.append(np.einsum('rpb,p->br', rows, self.values) - state.tau)
         return out
+
+    def late(self) -> np.ndarray:
+        """Return what base and efforts change of the rows (N, 2) that are stamped 1 s later."""
+        return np.column_stack([self._base_slope(), -self._rate[:, 0]])
+
+    def by_row(self, flat: np.ndarray) -> np.ndarray:
+        """Return (r, N, k) of each row what stands sample by sample (N r, k)."""
+        rows = len(row_names(self._robot)[0])
+        return flat.reshape(-1, rows, flat.shape[1]).transpose(1, 0, 2)
 
     def _base_slope(self):
         """Return what a base stamped one second later changes of the rows' prediction (N,)."""
