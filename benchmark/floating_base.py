@@ -87,11 +87,11 @@ ROBOTS = {
     'anymal_b': Robot(**ANYMAL, drives=3.0),
     'anymal_c': Robot(**ANYMAL, drives=5.0),
     'go2': Robot(
-        dict.fromkeys(('FL_foot', 'FR_foot', 'RL_foot', 'RR_foot'), 0.022), 'imu', UNITREE
+        dict.fromkeys(('FL_foot', 'FR_foot', 'RL_foot', 'RR_foot'), 0.022), 'imu', UNITREE, 2.0,
     ),
     'talos': Robot(
         dict.fromkeys(('left_sole_link', 'right_sole_link'), None),
-        'imu_link', TALOS, drives=30.0, lifts=False, pace=0.25,
+        'base_link', TALOS, drives=30.0, lifts=False, pace=0.12,
     ),
 }  # fmt: skip
 

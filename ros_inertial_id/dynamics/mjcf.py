@@ -177,10 +177,10 @@ class _MjcfText:
         """Give bodies, joints and keyframes without a name one by their number."""
         for joint in self._world.iterfind('.//joint[@type="free"]'):
             joint.tag = FREE  # which no defaults change
-        for body in self._world.iterfind(f'.//body[{FREE}]'):
-            joint = body.find(FREE)
-            name = joint.get('name', f'{body.get("name", "base")}_free')
-            joint.attrib = {'name': name}
+        for body in self._world.iter('body'):
+            for free in body.iterfind(FREE):
+                name = free.get('name', f'{body.get("name", "base")}_free')
+                free.attrib = {'name': name}
         for tag, parent in (('body', self._world), ('joint', self._world), ('key', self.root)):
             for number, element in enumerate(parent.iter(tag)):
                 element.set('name', element.get('name', f'{tag}{number}'))

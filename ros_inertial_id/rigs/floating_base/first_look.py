@@ -104,8 +104,8 @@ def _clocks_set_right(
         time_offset_found=found.efforts,
         time_offset_error=found.efforts_error,
     )
-    base = replace(observation.base, late_error=found.base_error)
-    observation = replace(observation, base=base, summary=summary).with_details(
+    motion = replace(observation.base, late_error=found.base_error)
+    observation = replace(observation, base=motion, summary=summary).with_details(
         base_time_offset=found.base, base_time_offset_error=found.base_error
     )
     return observation, fit

@@ -32,10 +32,15 @@ from ros_inertial_id.rigs.simulation.quadruped import (
     BASE_IMU,
     FEET,
     FEET_FORCES,
+    LEG,
+    LEGS,
+    ODOMETRY,
     Quadruped,
     STAND,
+    StandingRobot,
     STATES,
 )
+from ros_inertial_id.simulation.true_robot import parse, perturbed_urdf
 
 ROOT = Path(__file__).parents[3]
 URDF = (ROOT / 'urdf' / 'quadruped.urdf').read_text()
@@ -264,6 +269,22 @@ def test_odometry_says_what_an_imu_reads():
     np.testing.assert_allclose(motion[:, :3], expected[inner], atol=0.01)
     np.testing.assert_allclose(motion[:, 6:], rate[inner], atol=1e-3)
     np.testing.assert_allclose(up, vertical[inner], atol=1e-3)
+
+
+def test_robot_is_weighed_by_odometry_as_well():
+    joints = [f'{leg}_{joint}' for leg in LEGS for joint in LEG]
+    truth = perturbed_urdf(parse(URDF), np.random.default_rng(5), 0.2, 0.1, 0.05)
+    rig = StandingRobot(
+        truth, dict.fromkeys(FEET, 0.02), dict(zip(joints, STAND)), 'imu_link', odometry=True
+    )
+    recording = Recording(rig.advance(8.0), URDF)
+    del recording.channels[BASE_IMU]
+    by_odometry = options(odometry_topic=ODOMETRY)
+    model = identify([recording], by_odometry, method='floating_base').model
+    found = dict(zip((p.name for p in model.parameters), model.values))
+    (mass, place), (true_mass, true_place) = (centre(x, STAND) for x in (found, rig.truth))
+    assert mass == pytest.approx(true_mass, rel=0.01)
+    np.testing.assert_allclose(place, true_place, atol=5e-3)
 
 
 @pytest.mark.parametrize(
