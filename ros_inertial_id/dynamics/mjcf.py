@@ -67,8 +67,6 @@ LEFT_OUT = {
     'tendon/*[@stiffness]': 'springs: between A B LENGTH',
     './/joint[@stiffness]': 'springs: joint J REST',
 }  # elements, and options that say the same
-FREE = 'freejoint'  # of a body that floats
-MOVING = ('joint', FREE)
 SEVERAL_FREEDOMS = {3: 'ball', 6: FLOATING}  # degrees of freedom of a joint: its kind
 SINGLE_JOINTS = {REVOLUTE: 'hinge', PRISMATIC: 'slide'}
 REFERENCE = 'qpos0'  # pinocchio's name of the configuration in which joints are drawn
@@ -175,12 +173,9 @@ class _MjcfText:
 
     def _name_all(self):
         """Give bodies, joints and keyframes without a name one by their number."""
-        for joint in self._world.iterfind('.//joint[@type="free"]'):
-            joint.tag = FREE  # which no defaults change
-        for body in self._world.iter('body'):
-            for free in body.iterfind(FREE):
-                name = free.get('name', f'{body.get("name", "base")}_free')
-                free.attrib = {'name': name}
+        for number, free in enumerate([*self._world.iter('freejoint')]):
+            free.tag = 'joint'
+            free.attrib = {'type': 'free', 'name': free.get('name', f'free{number}')}
         for tag, parent in (('body', self._world), ('joint', self._world), ('key', self.root)):
             for number, element in enumerate(parent.iter(tag)):
                 element.set('name', element.get('name', f'{tag}{number}'))
@@ -196,7 +191,7 @@ class _MjcfText:
                 )
 
     def _refuse_unknown_joints(self):
-        names = [joint.get('name') for tag in MOVING for joint in self._world.iter(tag)]
+        names = [joint.get('name') for joint in self._world.iter('joint')]
         for where, name in NAMES_OF_JOINTS:
             for element in self.root.iterfind(f'{where}[@{name}]'):
                 if element.get(name) not in names:
@@ -248,8 +243,8 @@ class _MjcfText:
 
     def _refuse_loose_bodies(self):
         """Raise RobotModelError for a free joint that is not of the first body that moves."""
-        free = self._world.findall(f'.//{FREE}/..')
-        first_moving = [body for body in self._world.iter('body') if _moves(body)][:1]
+        free = self._world.findall('.//joint[@type="free"]/..')
+        first_moving = self._world.findall('.//joint/..')[:1]
         if free not in ([], first_moving):
             raise RobotModelError(
                 f'{self.path} has a free joint',
@@ -275,11 +270,6 @@ class _MjcfText:
                         _words(element),
                         do,
                     )
-
-
-def _moves(body):
-    """Return whether a joint moves a ``body``."""
-    return any(body.find(tag) is not None for tag in MOVING)
 
 
 def _reason(error):

@@ -120,8 +120,8 @@ class TreeDescription:
         """
         Add a joint; return the names of its joints of one degree of freedom.
 
-        kind : of KINDS, or FLOATING; ends : links (parent, child), the child added already; place : (4, 4) of
-            the joint in its parent [m]
+        kind : of KINDS, or FLOATING; ends : links (parent, child), the child added already
+        place : (4, 4) of the joint in its parent [m]
         axes : (3,) each in the joint's frame, z where there are none: one of a hinge or slide, two
             of a universal joint (x and y), three of a ball joint (x, y and z)
         limits : lower, upper, effort, velocity of a hinge or slide [rad, m, N m, N, 1/s]

@@ -394,9 +394,9 @@ def test_base_with_a_free_joint_is_refused_unless_it_is_held_where_it_is_drawn(t
         '</mujoco>', '<keyframe><key qpos="0 0 0 1 0 0 0 0.1 0.2"/></keyframe></mujoco>'
     )
     urdf = mjcf_description(written(tmp_path, text))
-    with pytest.raises(RobotModelError, match='this base moves.*floating_base.*"link0_free"'):
+    with pytest.raises(RobotModelError, match='this base moves.*floating_base.*"free0"'):
         load_robot_model(urdf)
-    held = load_robot_model(urdf, locked={'link0_free': 0.0})
+    held = load_robot_model(urdf, locked={'free0': 0.0})
     fixed = load_robot_model(mjcf_description(written(tmp_path, ARM)))
     np.testing.assert_allclose(held.rotations, fixed.rotations, atol=1e-12)
     np.testing.assert_allclose(held.translations, fixed.translations, atol=1e-12)

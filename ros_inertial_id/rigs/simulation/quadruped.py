@@ -3,7 +3,8 @@ A quadruped rig: MuJoCo lets it sway on its feet, which slide as they like; an I
 
 A stiff position controller holds the joints where the trunk's sway asks for, to first order; feet
 are lifted in turn, and joints that carry none are waved about.  Encoders, torque sensors, the IMU
-(a clock of its own) and the forces of the feet have the noise of real ones.  What the robot weighs differs from its description.
+(a clock of its own) and the forces of the feet have the noise of real ones.  What the robot weighs
+differs from its description.
 """
 
 from collections.abc import Mapping
