@@ -29,6 +29,7 @@ from ros_inertial_id.rigs.simulation.quadruped import (
     FEET,
     FEET_FORCES,
     LEGS,
+    Manner,
     ODOMETRY,
     StandingRobot,
 )
@@ -115,10 +116,8 @@ def truth_of(urdf, seed):
 
 def simulated(truth, robot, seed, odometry):
     """Return a StandingRobot of a ``truth`` (URDF text)."""
-    how = {'lifts': robot.lifts, 'drives': robot.drives, 'pace': robot.pace}
-    return StandingRobot(
-        truth, robot.feet, robot.stand, robot.imu_link, seed, **how, odometry=odometry
-    )
+    manner = Manner(robot.lifts, robot.drives, robot.pace, odometry)
+    return StandingRobot(truth, robot.feet, robot.stand, robot.imu_link, seed, manner)
 
 
 def truth_by_joints(rig, joints):

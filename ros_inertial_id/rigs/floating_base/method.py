@@ -171,7 +171,11 @@ class FloatingBase(
         parameters: Sequence[Parameter],
         values: np.ndarray,
     ) -> ClockRows | None:
-        """Return the ClockRows of an ``observation``: of base and efforts; see LateClocks."""
+        """
+        Return the ClockRows of an ``observation``, of base and efforts; see LateClocks.
+
+        values : (p,) of the ``parameters``
+        """
         if observation.clock_errors is None:
             return None
         rows, moved = moved_by_clocks(observation, robot, parameters, values)

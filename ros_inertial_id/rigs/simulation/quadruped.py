@@ -8,6 +8,7 @@ differs from its description.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 import xml.etree.ElementTree as ET
 
@@ -43,6 +44,22 @@ LEG, LEG_STAND = ('hip', 'thigh', 'calf'), (0.0, 0.8, -1.6)  # joints, positions
 STAND = LEG_STAND * len(LEGS)
 
 
+@dataclass(frozen=True)
+class Manner:
+    """
+    How a robot sways, beside the quadruped, and what it says of it.
+
+    lifts : whether feet are lifted in turn
+    drives : times as strong, and with as much friction; pace : times as fast
+    odometry : whether it says how its base moves, too
+    """
+
+    lifts: bool = True
+    drives: float = 1.0
+    pace: float = 1.0
+    odometry: bool = False
+
+
 class StandingRobot:
     """
     A robot on its feet near what a URDF text ``description`` says.
@@ -50,10 +67,7 @@ class StandingRobot:
     feet : {link: radius [m] of its ball, None of a sole}
     stand : {joint: position [rad]} that it sways about, 0 of others
     seed : of everything random; true_urdf : of what it really is
-    lifts : whether feet are lifted in turn
-    drives : times as strong, and with as much friction, as those of the quadruped
-    pace : times as fast as the quadruped sways
-    odometry : whether it says how its base moves, too
+    manner : how it sways
     """
 
     step = REPORT_STEP
@@ -66,15 +80,12 @@ class StandingRobot:
         stand: Mapping[str, float],
         imu_link: str,
         seed: int = 0,
-        lifts: bool = True,
-        drives: float = 1.0,
-        pace: float = 1.0,
-        odometry: bool = False,
+        manner: Manner = Manner(),
     ) -> None:
         self._mujoco = _mujoco()
         self._rng = np.random.default_rng(seed)
-        self._feet, self._imu_link, self._lifts = dict(feet), imu_link, lifts
-        self._drives, self._odometry = drives, odometry
+        self._feet, self._imu_link, self._lifts = dict(feet), imu_link, manner.lifts
+        self._drives, self._odometry = manner.drives, manner.odometry
         self._odometry_noise = np.random.default_rng([seed, 2])
         self.model = self._compile(true_urdf)
         self.data = self._mujoco.MjData(self.model)
@@ -86,11 +97,11 @@ class StandingRobot:
         self._by_trunk, self._by_foot = self._leg_motions(jacobians)
         shape = (SWAY_HARMONICS, 6)
         self._amplitude = self._rng.uniform(0.4, 1.0, shape) * SWAY / SWAY_HARMONICS**0.5
-        self._frequency = pace * self._rng.uniform(*RATES, shape)
+        self._frequency = manner.pace * self._rng.uniform(*RATES, shape)
         self._phase = self._rng.uniform(0.0, 2 * np.pi, shape)
         self._wave, self._wave_frequency = self._waves(np.random.default_rng([seed, 1]))
-        self._wave_frequency *= pace
-        size = drives * np.ones(len(self.joints))
+        self._wave_frequency *= manner.pace
+        size = manner.drives * np.ones(len(self.joints))
         self._friction = true_robot.JointFriction(DAMPING * size, DRY * size)
         self._count = 0
 

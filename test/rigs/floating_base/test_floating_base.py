@@ -34,6 +34,7 @@ from ros_inertial_id.rigs.simulation.quadruped import (
     FEET_FORCES,
     LEG,
     LEGS,
+    Manner,
     ODOMETRY,
     Quadruped,
     STAND,
@@ -274,9 +275,8 @@ def test_odometry_says_what_an_imu_reads():
 def test_robot_is_weighed_by_odometry_as_well():
     joints = [f'{leg}_{joint}' for leg in LEGS for joint in LEG]
     truth = perturbed_urdf(parse(URDF), np.random.default_rng(5), 0.2, 0.1, 0.05)
-    rig = StandingRobot(
-        truth, dict.fromkeys(FEET, 0.02), dict(zip(joints, STAND)), 'imu_link', odometry=True
-    )
+    stand, manner = dict(zip(joints, STAND)), Manner(odometry=True)
+    rig = StandingRobot(truth, dict.fromkeys(FEET, 0.02), stand, 'imu_link', manner=manner)
     recording = Recording(rig.advance(8.0), URDF)
     del recording.channels[BASE_IMU]
     by_odometry = options(odometry_topic=ODOMETRY)
