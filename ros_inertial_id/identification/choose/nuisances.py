@@ -44,7 +44,7 @@ UNITS_OF_JOINTS = 's', '1', 'rad'
 TAIL_FREEDOM = 3.0  # of Student's t, as of the delay of all efforts
 TAIL_ROUNDS = 12  # until values far off are no longer drawn towards zero
 REWEIGHTED = 2  # times: weights are by the residuals of the solution before
-TINY = 1e-12  # of the precision of a prior: nothing is known
+UNSHOWN = 1e-12  # of the precision of a prior: nothing is known
 LEAST_WEIGHT = 1e-3  # of the standard deviation before: exact rows outweigh no others
 
 
@@ -243,7 +243,7 @@ def _under_heavy_tails(columns, measured):
         values = np.linalg.lstsq(rows, target, rcond=None)[0]
         covariance = np.linalg.inv(rows.T @ rows)
         variance = np.diag(covariance)
-        of_data = np.maximum(1.0 / variance - precision, TINY)
+        of_data = np.maximum(1.0 / variance - precision, UNSHOWN)
         precision = (TAIL_FREEDOM + 1.0) / (TAIL_FREEDOM + values**2 + variance)
     return values, covariance, 1.0 / np.sqrt(of_data)
 
