@@ -100,14 +100,13 @@ class Trial:
 
     size : (q,) of its columns, times the change from the first to the last piece
     share : rms of what changes relative to the torque of the joint where it is largest
-    errors, without : squared (pieces, n) of pieces left out, with the course and without it
+    errors : squared (pieces, n) of pieces left out
     """
 
     course: Course
     size: np.ndarray
     share: float
     errors: np.ndarray
-    without: np.ndarray
 
 
 class PiecesOfTime:
@@ -168,22 +167,15 @@ class PiecesOfTime:
         recorded = self.test.plain
         judge = self.judge.with_course(course.columns, course.deviations, course.of_piece)
         judge = self._reweighed(judge, recorded)
-        # A change spoils the weight of its joint, on which all others depend.
-        without = self.judge.with_weights(judge.weights)
         solution = self.solution(judge, recorded)
         size = solution[-len(course.deviations) :]
         unknowns = np.zeros(len(solution))
         unknowns[-len(size) :] = size
         change = judge.torque_squares(unknowns)
         share = np.sqrt(change / self.test.effort_squares)
+        errors = self.errors(judge, recorded)
         span = course.of_piece[-1] - course.of_piece[0]
-        return Trial(
-            course,
-            size * span,
-            float(share[self.test.moved].max()),
-            self.errors(judge, recorded),
-            self.errors(without, recorded),
-        )
+        return Trial(course, size * span, float(share[self.test.moved].max()), errors)
 
 
 def _by_time(test: RecordingUnderTest) -> RecordingUnderTest:
@@ -353,7 +345,7 @@ def _sure_trial(pieces, course):
     if course is None:
         return None
     trial = pieces.tried(course)
-    gap, error = pieces.gap(trial.errors, trial.without)
+    gap, error = pieces.gap(trial.errors, pieces.recorded)
     is_better = gap < -SURE_OF_CAUSE * error
     if is_better and _is_of_size(trial) and _explains(pieces, trial):
         return trial
