@@ -203,6 +203,7 @@ def together(checkups: Sequence[Checkup]) -> Checkup:
     rms = {}
     for quantity in RMS:
         rms[quantity] = _over([getattr(checkup, quantity) for checkup in checkups])
+    rms['independent'] = _sum_over([checkup.independent for checkup in checkups])
     return checkup_of(noted, tuple(masked), **rms)
 
 
@@ -229,20 +230,34 @@ def _over(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return out
 
 
+def _sum_over(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return {joint: sum over the recordings that have one}."""
+    return {
+        joint: sum(part.get(joint, 0.0) for part in parts)
+        for joint in dict.fromkeys(chain.from_iterable(parts))
+    }
+
+
 def checkup_of(
     findings: Sequence[Finding], masked: tuple[float, ...], **rms: Mapping[str, float]
 ) -> Checkup:
     """
     Return the Checkup of ``findings``, the worst first, with its verdicts.
 
-    masked : share left out of each recording; rms : torque, nominal, residual, noise and best of
-        the Checkup
+    masked : share left out of each recording
+    rms : torque, nominal, residual, noise, best and independent of the Checkup
     """
     order = sorted(findings, key=_rank)
     torque = rms.get('torque', {})
     residual = rms.get('residual', {})
     noise = rms.get('noise', {})
-    fit = Judged(residual, torque, noise=noise, best=rms.get('best', {}))
+    fit = Judged(
+        residual,
+        torque,
+        noise=noise,
+        best=rms.get('best', {}),
+        independent=rms.get('independent', {}),
+    )
     joints = joint_verdicts(fit, rms.get('nominal', {}), order)
     verdict = whole_verdict(fit, joints, order)
     return Checkup(tuple(order), verdict, joints, masked, **rms)

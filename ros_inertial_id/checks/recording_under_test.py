@@ -292,6 +292,12 @@ class RecordingUnderTest:
         return np.maximum(self.model_columns.rows.sum(0), 1.0)
 
     @cached_property
+    def independent(self) -> np.ndarray:
+        """Return the number of independent residuals (n,) of each joint."""
+        correlation = [self.model_columns.correlation_rows[name] for name in self.names]
+        return self.row_counts / np.maximum(correlation, 1.0)
+
+    @cached_property
     def effort_squares(self) -> np.ndarray:
         """Return the sums of squares (n,) of what was measured."""
         return np.array([self._effort_squares_of(k).sum() for k in range(self.count)])

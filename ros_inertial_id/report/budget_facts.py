@@ -85,7 +85,8 @@ class BudgetFacts(NamedTuple):
     what, remedy : of the largest source, in words; percent : of the squared error
     wider : median ratio of combined to standard errors
     off : joints whose efforts are not scaled as their calibration says, with factor, in words
-    unseen : joints whose scale the recording does not show, in words; calibration : theirs [%]
+    unseen : joints whose scale the recording does not show, in words
+    uncertain : by how much that is at most [%]
     """
 
     what: str
@@ -94,7 +95,7 @@ class BudgetFacts(NamedTuple):
     wider: float
     off: str
     unseen: str
-    calibration: str
+    uncertain: str
 
 
 def budget_facts(
@@ -112,14 +113,14 @@ def budget_facts(
     gains = [n for n in ModelStatistics(model).nuisances if n['what'] == GAIN_OF_JOINT]
     off = [entry for entry in gains if abs(entry['value']) > CONTRADICTED * entry['prior']]
     unseen = [e for e in gains if e['standard_error'] > HARDLY_SHOWN * e['prior'] and e not in off]
-    calibrations = [100.0 * entry['prior'] for entry in unseen]
+    errors = [100.0 * entry['standard_error'] for entry in unseen]
     return BudgetFacts(
         *SOURCE_WORDS[source],
         percent=100.0 * share,
         wider=_widening(evaluated),
         off=shortened(map(_factor, off), listed),
         unseen=shortened([entry['joint'] for entry in unseen], listed),
-        calibration=significant(max(calibrations, default=0.0), 2),
+        uncertain=significant(max(errors, default=0.0), 2),
     )
 
 
