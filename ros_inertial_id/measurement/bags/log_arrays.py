@@ -12,6 +12,7 @@ import math
 from pathlib import Path
 import struct
 from typing import Any
+import zipfile
 import zlib
 
 import numpy as np
@@ -46,6 +47,8 @@ def array_of(values: Any, path: Path | None) -> np.ndarray:
 
 def read_npz(path: Path) -> dict[str, np.ndarray]:
     """Return the arrays of a .npz."""
+    if not zipfile.is_zipfile(path):
+        raise RecordingError(f'{path} is no .npz', expected='what numpy.savez writes')
     with np.load(path, allow_pickle=False) as file:
         members = file.zip.infolist()
         check_unpacked(path, sum(member.file_size for member in members), len(members))

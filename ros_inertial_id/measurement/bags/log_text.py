@@ -25,12 +25,18 @@ from .log_spellings import column_meaning, JOINT_QUANTITIES, NAMES, TIME, TIME_U
 from .unpacked_size import check_unpacked
 from ...errors import RecordingError
 
-_ENCODINGS = {codecs.BOM_UTF16_LE: 'utf-16', codecs.BOM_UTF16_BE: 'utf-16'}  # by first bytes
+_ENCODINGS = {  # by first bytes, the longest first
+    codecs.BOM_UTF32_LE: 'utf-32',
+    codecs.BOM_UTF32_BE: 'utf-32',
+    codecs.BOM_UTF16_LE: 'utf-16',
+    codecs.BOM_UTF16_BE: 'utf-16',
+}
 _OF_WINDOWS = 'cp1252'  # of spreadsheets whose texts are no UTF-8: degrees as one byte
 _ENCODED_BYTES = 1 << 16  # of a text that show its encoding
 _MARKED_BYTES = 64  # of which every second one is zero in UTF-16 without its mark
 FIRST_LINES = 5  # that show how a text is laid out
 LONGEST_LINE = 1 << 23  # letters
+LONGEST_SHOWN = 60  # letters of a cell, in a message
 _NOTHING = {'', 'nan', '-nan', 'na', 'n/a', '#n/a', '<na>', 'null', 'none'}  # cells without number
 _TRUTH = {'true': '1', 'false': '0'}
 _DECIMAL_COMMA = re.compile(r'[-+]?\d+,\d+(e[-+]?\d+)?', re.I)
@@ -81,7 +87,7 @@ def _pieces(layout: TextLayout) -> Iterator[tuple[int, list[tuple[str, ...]]]]:
         lines = lines_of(layout.path, stream)
         for _ in range(layout.lines_above):
             next(lines, '')
-        rows = _rows(lines, layout.delimiter)
+        rows = _rows(layout, lines)
         first_row, count = 0, len(layout.names)
         while piece := list(islice(rows, PIECE)):
             for number, row in enumerate(piece, first_row):
@@ -94,12 +100,20 @@ def _pieces(layout: TextLayout) -> Iterator[tuple[int, list[tuple[str, ...]]]]:
             yield 0, [()] * count
 
 
-def _rows(lines: Iterator[str], delimiter: str) -> Iterator[list[str]]:
+def _rows(layout: TextLayout, lines: Iterator[str]) -> Iterator[list[str]]:
     """Yield the cells of ``lines`` that are not blank."""
-    if delimiter == ' ':
+    if layout.delimiter == ' ':
         yield from filter(None, map(str.split, lines))
         return
-    yield from filter(None, csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
+    rows = csv.reader(lines, delimiter=layout.delimiter, skipinitialspace=True)
+    try:
+        yield from filter(None, rows)
+    except csv.Error as error:
+        raise RecordingError(
+            f'{layout.path}, up to line {rows.line_num + layout.lines_above}',
+            expected='quotes that end within their cell',
+            found=error,
+        ) from None
 
 
 def lines_of(path: Path, stream: TextIO) -> Iterator[str]:
@@ -131,7 +145,7 @@ def _numbers(
         return np.array(numbers, float)
     row = numbers.index(None)
     if are_of_joints:
-        raise layout.error(first_row + row, 'a number', cells[row])
+        raise layout.error(first_row + row, 'a number', cells[row][:LONGEST_SHOWN])
     return np.full(len(cells), cells[row], object)
 
 
@@ -184,9 +198,9 @@ def _encoding_of(path: Path) -> str:
     """Return the encoding of a text, by its first bytes; RecordingError where it is no text."""
     with path.open('rb') as stream:
         first_bytes = stream.read(_ENCODED_BYTES)
-    encoding = _ENCODINGS.get(first_bytes[:2])
-    if encoding:
-        return encoding
+    for mark, encoding in _ENCODINGS.items():
+        if first_bytes.startswith(mark):
+            return encoding
     if b'\0' in first_bytes[:_MARKED_BYTES]:
         raise RecordingError(
             f'{path} is no text', expected='UTF-8, or UTF-16 with its mark', found='zero bytes'

@@ -83,3 +83,20 @@ def test_a_line_without_end_is_refused(tmp_path):
     (tmp_path / 'log.csv').write_text('time,q1\n0,0\n' + '1' * (1 << 23))
     with pytest.raises(RecordingError, match='a line of 8 MB or more'):
         read_table(tmp_path / 'log.csv')
+
+
+def test_what_only_looks_like_a_log_is_named(tmp_path):
+    quoted = 'time,q1\n0,"0\n' + '1,1\n' * 50_000  # never closed
+    for name, content, words in (
+        ('quote.csv', quoted.encode(), 'up to line .*quotes that end'),
+        ('log.npz', bytes(1000), 'log.npz is no .npz'),
+    ):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(RecordingError, match=words):
+            read_table(tmp_path / name)
+
+
+@pytest.mark.parametrize('encoding', ['utf-16', 'utf-32', 'utf-8-sig'])
+def test_texts_are_read_by_their_marks(tmp_path, encoding):
+    (tmp_path / 'log.csv').write_text('\n'.join(lines_of_csv(20)), encoding=encoding)
+    np.testing.assert_array_equal(read_table(tmp_path / 'log.csv')['q1'], np.arange(20.0))
