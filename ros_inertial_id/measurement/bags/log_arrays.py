@@ -6,7 +6,7 @@ They hold time (n,), the others (n, k), or (n,) for one joint; fields of a MATLA
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import compress, islice
 import json
 import math
 from pathlib import Path
@@ -173,22 +173,20 @@ def _objects(path: Path, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
 def _by_name(path: Path, objects: list[dict[str, Any]]) -> dict[str, np.ndarray]:
     """Return the values of ``objects`` (n,) by their names, (n,) or of lists (n, k)."""
     names = dict.fromkeys(name for each in objects for name in each)
-    return {
-        name: _json_values([each.get(name) for each in objects], path, len(objects))
-        for name in names
-    }
+    return {name: _json_values([each.get(name) for each in objects], path) for name in names}
 
 
-def _json_values(values: list[Any], path: Path, count: int) -> np.ndarray:
-    """Return ``count`` values of JSON: numbers or lists of them, NaN for null, or else texts."""
-    present = [value for value in values if value is not None]
-    if not present:
-        return np.full(count, np.nan)
+def _json_values(values: list[Any], path: Path) -> np.ndarray:
+    """Return values (n,) of JSON: numbers or lists of them, NaN for null, or else texts."""
+    are_there = [value is not None for value in values]
+    present = [*compress(values, are_there)]
     if any(isinstance(value, str) for value in present):
-        return texts(['' if value is None else value for value in values], path)
+        cells = np.full(len(values), '', object)
+        cells[are_there] = present
+        return texts(cells, path)
     x = np.array(present)
-    if len(present) == count:
+    if all(are_there):
         return x
-    out = np.full((count, *x.shape[1:]), np.nan)
-    out[[value is not None for value in values]] = x
+    out = np.full((len(values), *x.shape[1:]), np.nan)
+    out[are_there] = x
     return out

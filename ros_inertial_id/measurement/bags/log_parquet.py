@@ -93,7 +93,7 @@ def _cells(column: Any, path: Path) -> np.ndarray:
     if kind and not column.null_count:  # Arrow's own way to NumPy imports pandas: 60 MB
         values = column.buffers()[1]
         return np.frombuffer(values, kind, len(column), column.offset * np.dtype(kind).itemsize)
-    if hasattr(column, 'dictionary'):
+    if str(column.type).startswith('dictionary'):
         words = filter(None, column.dictionary.to_pylist())
         check_unpacked(path, 4 * len(column) * max(map(len, words), default=0))
     return array_of(column, path)

@@ -37,8 +37,8 @@ _MARKED_BYTES = 64  # of which every second one is zero in UTF-16 without its ma
 FIRST_LINES = 5  # that show how a text is laid out
 LONGEST_LINE = 1 << 23  # letters
 LONGEST_SHOWN = 60  # letters of a cell, in a message
-_NOTHING = {'', 'nan', '-nan', 'na', 'n/a', '#n/a', '<na>', 'null', 'none'}  # cells without number
-_TRUTH = {'true': '1', 'false': '0'}
+_NOTHING = '', 'na', 'n/a', '#n/a', '<na>', 'null', 'none'  # in cells without a number
+_NUMBER_OF_WORD = {**dict.fromkeys(_NOTHING, np.nan), 'true': 1.0, 'false': 0.0}
 _DECIMAL_COMMA = re.compile(r'[-+]?\d+,\d+(e[-+]?\d+)?', re.I)
 
 
@@ -84,9 +84,7 @@ def read_text(path: Path, columns: str) -> dict[str, Any]:
 def _pieces(layout: TextLayout) -> Iterator[tuple[int, list[tuple[str, ...]]]]:
     """Yield the number of the first of some rows, and the cells of their columns."""
     with layout.path.open(encoding=layout.encoding, errors='replace', newline='') as stream:
-        lines = lines_of(layout.path, stream)
-        for _ in range(layout.lines_above):
-            next(lines, '')
+        lines = islice(lines_of(layout.path, stream), layout.lines_above, None)
         rows = _rows(layout, lines)
         first_row, count = 0, len(layout.names)
         while piece := list(islice(rows, PIECE)):
@@ -151,12 +149,10 @@ def _numbers(
 
 def _number(cell: str) -> float | None:
     """Return the number in a ``cell``, NaN for an empty one, None for a word."""
-    if cell.lower() in _NOTHING:
-        return np.nan
     try:
-        return float(_TRUTH.get(cell.lower(), cell))
+        return float(cell)
     except ValueError:
-        return None
+        return _NUMBER_OF_WORD.get(cell.lower())
 
 
 def _layout(path: Path, columns: str) -> TextLayout:
