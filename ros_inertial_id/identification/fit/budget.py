@@ -26,11 +26,26 @@ from ..choose.time_offset import DELAY_PRIOR
 from ..prepare.described_links import described_link_errors, described_links
 from ..prepare.mounting import across_gravity
 from ...dynamics.inertial_parameters import bodies
+from ...estimation.estimators import DESCRIPTION, MOTION
 from ...measurement.joints.effort_source import shared_scale_error
+from ...methods.capabilities import OwnErrors
 
 GAINS, SCALE, ZEROS, TILT = 'gains', 'scale', 'encoder zeros', 'tilt'
 LINKS = 'described links'
-SOURCES = (STATISTICS, LAWS, DELAY, GAINS, SCALE, ZEROS, TILT, LINKS)
+FORCES = 'scale of forces'
+SOURCES = (
+    STATISTICS,
+    MOTION,
+    DESCRIPTION,
+    LAWS,
+    DELAY,
+    GAINS,
+    SCALE,
+    ZEROS,
+    TILT,
+    LINKS,
+    FORCES,
+)
 TILT_ERROR = 0.0035  # [rad], .2 degrees: a base that was levelled, of each of two angles
 
 
@@ -64,6 +79,9 @@ def budget_of(solution: Solution, sensors: SensorErrors | None) -> Budget:
         outside = {source: inside.pop(source) for source in (LAWS, DELAY)}
     if sensors is not None:
         _add(outside, _by_sensors(solution, sensors))
+    if isinstance(solution.data.method, OwnErrors):
+        relative = solution.data.method.scale_error(solution.data.robot)
+        outside[FORCES] = relative * solution.estimate.params[:, None]
     links = described_links(solution.data.options, solution.data.robot)
     if links:
         outside[LINKS] = _by_links(solution, links)

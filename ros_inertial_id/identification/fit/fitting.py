@@ -8,7 +8,13 @@ import numpy as np
 
 from .description import weight_of_description, WeightOfDescription
 from .gravity import FreeGravity, GivenGravity, gravity_of, GRAVITY_ROUNDS, Tilt
-from .model_errors import constant_profiles, ConstantProfile, LAWS, model_errors, STATISTICS
+from .model_errors import (
+    constant_profiles,
+    ConstantProfile,
+    LAWS,
+    model_errors,
+    statistical_errors,
+)
 from .predicting import ConsistentLinks, estimator_of, Predicting, predicting
 from ..choose.choice import Choice
 from ..prepare.dataset import Dataset
@@ -146,7 +152,7 @@ def fit(
     assert description is not None  # there is a round
     errors[LAWS] = np.hstack([errors[LAWS], description.errors[: len(base)]])
     of_models = np.hstack([*errors.values()])
-    errors[STATISTICS] = predicts.estimate.bse[:, None]
+    errors.update(statistical_errors(predicts.estimate))
     predicts = predicts.widened(of_models @ of_models.T)
     return Solution(
         data,

@@ -71,6 +71,11 @@ def test_noise_of_the_angle_is_in_the_standard_errors():
     np.testing.assert_allclose(
         [stated[n] for n in oracle.FOUR], np.std(scatter, axis=0)[[0, 1, 3, 4]], rtol=0.3
     )
+    for entry in model.base:
+        if entry['name'] in oracle.FOUR:
+            budget, error = entry['budget'], entry['standard_error']
+            assert budget['motion noise'] == pytest.approx(error, rel=0.1)
+            assert budget['scale of forces'] == pytest.approx(0.01 * abs(entry['value']))
 
 
 def test_cutoff_is_chosen_before_the_torque_error_grows():
