@@ -162,7 +162,7 @@ def errors(model, truth):
 
 
 def described(model):
-    """Return (b,) bool of what is determined: whether most of its variance is the description's."""
+    """Return (b,) bool of what is determined: whether the description makes most of its error."""
     entries = [entry for entry in model.base if entry['determined']]
     errors = np.array([entry['standard_error'] for entry in entries])
     by_description = np.array([entry['budget'].get('description', 0.0) for entry in entries])
@@ -199,8 +199,9 @@ def main():
             spent, rank = time.process_time() - start, model.statistics
             each.append(errors(model, truth))
             leaning.append(described(model))
+            spread = words(each[-1], leaning[-1])
             print(
-                f'{name}: {len(each[-1])} of {rank["rank"]} determined, {words(each[-1], leaning[-1])}, '
+                f'{name}: {len(each[-1])} of {rank["rank"]} determined, {spread}, '
                 f'{spent:.1f} s of CPU, {rank["verdict"]["word"]}',
                 flush=True,
             )

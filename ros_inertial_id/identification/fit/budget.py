@@ -80,8 +80,7 @@ def budget_of(solution: Solution, sensors: SensorErrors | None) -> Budget:
     if sensors is not None:
         _add(outside, _by_sensors(solution, sensors))
     if isinstance(solution.data.method, OwnErrors):
-        relative = solution.data.method.scale_error(solution.data.robot)
-        outside[FORCES] = relative * solution.estimate.params[:, None]
+        outside[FORCES] = _by_scale_of_forces(solution, solution.data.method)
     links = described_links(solution.data.options, solution.data.robot)
     if links:
         outside[LINKS] = _by_links(solution, links)
@@ -121,6 +120,12 @@ def _by_sensors(solution: Solution, sensors: SensorErrors) -> dict[str, np.ndarr
     if solution.tilt is None:
         out[TILT] = moves.tilts @ _tilt_errors(solution)
     return out
+
+
+def _by_scale_of_forces(solution: Solution, method: OwnErrors) -> np.ndarray:
+    """Return H (b, 1): errors in proportion, of all that is not taken as exact."""
+    estimated = np.where(solution.problem.base.known, 0.0, solution.estimate.params)
+    return method.scale_error(solution.data.robot) * estimated[:, None]
 
 
 def _by_links(solution: Solution, links: Sequence[str]) -> np.ndarray:

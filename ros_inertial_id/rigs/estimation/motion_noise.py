@@ -105,7 +105,7 @@ class MotionNoise:
 
 
 def _with_covariance(estimate, by_source, others):
-    """Return the Estimate with the covariance of sources {source: (b, b)} and ``others`` (b, b)."""
+    """Return the Estimate with covariances {source: (b, b)} and that by all ``others`` (b, b)."""
     covariance = sum(by_source.values(), others)
     error = np.sqrt(np.diag(covariance))
     return replace(
