@@ -146,7 +146,7 @@ def fit(
     base = problem.base
     influence = Influence.of(columns, angled, estimate, len(base))
     profiles = {}
-    if choice.joint_by_joint and choice.model_columns.wide.joints:
+    if choice.joint_by_joint:
         profiles = constant_profiles(choice)
     errors = model_errors(data, choice, base, profiles.values())
     assert description is not None  # there is a round
