@@ -125,6 +125,10 @@ def test_recovers_slider_friction_and_spring():
     assert found['fc3'] == pytest.approx(force, rel=0.03)
     spring = [v for n, v in found.items() if n.startswith('k')]
     assert spring[0] == pytest.approx(stiffness, rel=0.03)
+    (friction,) = [entry for entry in model.base if entry['name'] == 'fc3']
+    assert abs(friction['value'] - force) < 3.0 * friction['standard_error']
+    # A step is one of several widths that explain the data nearly as well.
+    assert friction['budget']['laws'] > 0.1 * friction['standard_error']
 
 
 def test_known_parameters_and_symmetry_move_to_the_other_side():
