@@ -21,6 +21,8 @@ from ..measurement.signals import HIGHEST
 from ..measurement.summary import Summary
 from ..options import option
 
+FORCE_SCALE_ERROR = 0.01  # of torques and forces as sensors, currents and weighed loads give them
+
 
 class Live(ABC):
     """Rows of a running robot: its torques are predicted, its parameters estimated online."""
@@ -189,6 +191,10 @@ class OwnErrors(ABC):
         draft : (p,) standard parameters of a first estimate, whose Residuals are ``residuals``
         The estimator is that of the options, which may be one of the method's own.
         """
+
+    def scale_error(self, robot: Any) -> float:
+        """Return the relative standard error of all forces together, which no row shows."""
+        return FORCE_SCALE_ERROR
 
 
 class KnownMass(ABC):

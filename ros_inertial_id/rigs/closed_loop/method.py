@@ -231,6 +231,12 @@ class ClosedLoop(
                     moved.W[:, steps] = group.W[:, steps]
                 yield block, noisy_block, times
 
+    def scale_error(self, robot: Mechanism) -> float:
+        """Return that of the efforts, none where no motor but a known number sets the scale."""
+        if not robot.actuated:
+            return 0.0
+        return super().scale_error(robot)
+
     def random_state(
         self, robot: Mechanism, samples: int, rng: np.random.Generator
     ) -> MechanismState:
