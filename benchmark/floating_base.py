@@ -2,15 +2,18 @@
 How well robots on their feet are identified: simulated by MuJoCo, descriptions 20 % off.
 
     OPENBLAS_NUM_THREADS=1 python benchmark/floating_base.py [SEEDS [SECONDS]]
-    python benchmark/floating_base.py SEEDS SECONDS robot.urdf IMU_LINK HEIGHT_OF_KNEE FOOT...
+    python benchmark/floating_base.py SEEDS SECONDS --robot ROBOT robot.urdf [--odometry]
 
+ROBOT is one of ROBOTS, whose descriptions stand in example-robot-data (talos: talos_reduced).
 Prints per seed: the residual on another recording and its ratio to that of the true parameters,
-errors of the whole mass and of the whole centre of mass, z of the base parameters (RMS), what is
-found of 3 kg on the trunk, and the CPU time of check and identification.
+errors of the whole mass and of the whole centre of mass, z of the base parameters (RMS), z of the
+whole mass and the components of the whole centre, what is found of LOAD on the trunk, and the CPU
+time of check and identification.
 """
 
+import argparse
+from dataclasses import dataclass
 from pathlib import Path
-import sys
 import time
 
 import numpy as np
@@ -21,25 +24,111 @@ from ros_inertial_id.identification.prepare.dataset import read_dataset
 from ros_inertial_id.identification.settings import load_options
 from ros_inertial_id.measurement.recording import Recording
 from ros_inertial_id.methods import METHODS
-from ros_inertial_id.rigs.simulation.quadruped import FEET, FEET_FORCES, STAND, StandingRobot
+from ros_inertial_id.report.whole import whole_of
+from ros_inertial_id.rigs.simulation.quadruped import (
+    FEET,
+    FEET_FORCES,
+    LEGS,
+    Manner,
+    ODOMETRY,
+    StandingRobot,
+)
 from ros_inertial_id.simulation import true_robot
 
 ROOT = Path(__file__).parents[1]
+AXES = 'xx', 'xy', 'xz', 'yy', 'yz', 'zz'
 LOAD = 3.0  # kg on the trunk, which no description has
-RADIUS = 0.02
+
+
+@dataclass(frozen=True)
+class Robot:
+    """
+    What stands: its feet {link: radius [m], None of a sole}, where its IMU is.
+
+    stand : {joint: position [rad]}, 0 of others; drives : see StandingRobot
+    """
+
+    feet: dict
+    imu_link: str
+    stand: dict
+    drives: float = 1.0
+    lifts: bool = True
+    pace: float = 1.0
+
+
+def _legs(names, hip, knee):
+    """Return {joint: position} of four legs by their ``names``: those behind bend forwards."""
+    out = {}
+    for k, (thigh, calf) in enumerate(names):
+        sign = 1.0 - 2.0 * (k > 1)
+        out |= {thigh: sign * hip, calf: sign * knee}
+    return out
+
+
+ANYMAL = {
+    'feet': dict.fromkeys(('LF_FOOT', 'RF_FOOT', 'LH_FOOT', 'RH_FOOT'), 0.03),
+    'imu_link': 'imu_link',
+    'stand': _legs([(f'{leg}_HFE', f'{leg}_KFE') for leg in ('LF', 'RF', 'LH', 'RH')], 0.7, -1.2),
+}
+UNITREE = {f'{leg}_thigh_joint': 0.8 for leg in ('FL', 'FR', 'RL', 'RR')} | {
+    f'{leg}_calf_joint': -1.6 for leg in ('FL', 'FR', 'RL', 'RR')
+}
+TALOS = {
+    'arm_left_1_joint': 0.258, 'arm_left_2_joint': 0.173, 'arm_left_4_joint': -0.525,
+    'arm_right_1_joint': -0.258, 'arm_right_2_joint': -0.173, 'arm_right_4_joint': -0.525,
+}  # fmt: skip
+for side in ('left', 'right'):
+    for joint, position in ((3, -0.411), (4, 0.859), (5, -0.448)):
+        TALOS[f'leg_{side}_{joint}_joint'] = position
+ROBOTS = {
+    'quadruped': Robot(
+        dict.fromkeys(FEET, 0.02), 'imu_link',
+        {f'{leg}_thigh': 0.8 for leg in LEGS} | {f'{leg}_calf': -1.6 for leg in LEGS},
+    ),
+    'anymal_b': Robot(**ANYMAL, drives=3.0),
+    'anymal_c': Robot(**ANYMAL, drives=5.0),
+    'go2': Robot(
+        dict.fromkeys(('FL_foot', 'FR_foot', 'RL_foot', 'RR_foot'), 0.022), 'imu', UNITREE, 2.0,
+    ),
+    'talos': Robot(
+        dict.fromkeys(('left_sole_link', 'right_sole_link'), None),
+        'base_link', TALOS, drives=30.0, lifts=False, pace=0.12,
+    ),
+}  # fmt: skip
+
+
+def is_body(link):
+    """Return whether the inertia of a ``link`` of a URDF is one that a body has."""
+    inertia = link.find('inertial/inertia').attrib
+    xx, xy, xz, yy, yz, zz = (float(inertia[f'i{axes}']) for axes in AXES)
+    moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return moments[0] > 0.0 and moments[2] < moments[0] + moments[1]
 
 
 def truth_of(urdf, seed):
     """Return the URDF text of a robot up to 20 % and about 10 mm off its description."""
-    rng = np.random.default_rng(seed)
-    return true_robot.perturbed_urdf(true_robot.parse(urdf), rng, 0.2, 0.1, 0.05)
+    rng, robot = np.random.default_rng(seed), true_robot.parse(urdf)
+    for link in robot.findall('link[inertial]'):
+        if not is_body(link):
+            link.remove(link.find('inertial'))
+    return true_robot.perturbed_urdf(robot, rng, 0.2, 0.1, 0.05)
 
 
-def record(urdf, truth, robot, seed, seconds):
-    """Return (Recording, true parameters) of a robot that sways."""
-    feet, stand, imu_link = robot
-    rig = StandingRobot(truth, dict.fromkeys(feet, RADIUS), stand, imu_link, seed)
-    return Recording(rig.advance(seconds), urdf), rig
+def simulated(truth, robot, seed, odometry):
+    """Return a StandingRobot of a ``truth`` (URDF text)."""
+    manner = Manner(robot.lifts, robot.drives, robot.pace, odometry)
+    return StandingRobot(truth, robot.feet, robot.stand, robot.imu_link, seed, manner)
+
+
+def truth_by_joints(rig, joints):
+    """Return the true parameters of a ``rig``, numbered as ``joints`` are, from 1 on."""
+    number = {str(k): str(1 + joints.index(joint)) for k, joint in enumerate(rig.joints, 1)}
+    out = {}
+    for name, value in rig.truth.items():
+        symbol = name.rstrip('0123456789')
+        old = name[len(symbol) :]
+        out[symbol + number.get(old, old)] = value
+    return out
 
 
 def loaded(rig):
@@ -75,37 +164,65 @@ def residual(recording, options, parameters, vectors):
     return np.sqrt(squares / target)
 
 
-def study(urdf, robot, seed, seconds):
+def z_of_base(model, true):
+    """Return z (k,) of the determined base parameters of a ``model``."""
+    out = []
+    for entry in model.base:
+        if entry['determined']:
+            value = sum(share * true[name] for name, share in entry['grouping'].items())
+            out.append((entry['value'] - value) / entry['standard_error'])
+    return np.array(out)
+
+
+def z_of_whole(model, urdf, true):
+    """Return z of the whole mass and of x, y, z of the whole centre in the middle of the range."""
+    said, ranges = whole_of(model), model.validity_range
+    middle = [np.mean(ranges[joint]['q']) for joint in model.robot['joints']]
+    mass, centre = whole(urdf, true, len(model.robot['links']), middle)
+    return np.array(
+        [(said.mass - mass) / said.mass_error, *((said.centre - centre) / said.errors)]
+    )
+
+
+def settings(robot, odometry):
+    """Return the options by which a ``robot`` is identified."""
+    feet = []
+    for foot, radius in robot.feet.items():
+        feet.append(f'{foot} {radius or "sole"}')
+    changes = {'feet': feet, 'contact_topic': FEET_FORCES}
+    if odometry:
+        changes['odometry_topic'] = ODOMETRY
+    return load_options('', 'floating_base', changes)[1]
+
+
+def study(urdf, robot, seed, seconds, odometry):
     """Return the numbers of one seed."""
-    feet, stand, _ = robot
     truth = truth_of(urdf, seed)
-    recording, rig = record(urdf, truth, robot, seed, seconds)
-    second, _ = record(urdf, truth, robot, seed + 1000, 0.5 * seconds)
-    changes = {'feet': [f'{foot} {RADIUS}' for foot in feet], 'contact_topic': FEET_FORCES}
-    _, options = load_options('', 'floating_base', changes)
+    rig = simulated(truth, robot, seed, odometry)
+    recording = Recording(rig.advance(seconds), urdf)
+    options = settings(robot, odometry)
     begin = time.process_time()
     model = identify([recording], options, method='floating_base').model
     cpu = time.process_time() - begin
+    second = Recording(simulated(truth, robot, seed + 1000, odometry).advance(seconds / 2), urdf)
     names = [p.name for p in model.parameters]
-    true, found = rig.truth, dict(zip(names, model.values))
+    joints = model.robot['joints']
+    true, found = truth_by_joints(rig, joints), dict(zip(names, model.values))
     vectors = np.array([model.values, [true[name] for name in names]])
     left, of_truth = residual(second, options, model.parameters, vectors)
+    stand = [robot.stand.get(joint, 0.0) for joint in joints]
     bodies = len(model.robot['links'])
     (mass, centre), (true_mass, true_centre) = (
         whole(urdf, x, bodies, stand) for x in (found, true)
     )
-    z = []
-    for entry in model.base:
-        if entry['determined']:
-            value = sum(share * true[name] for name, share in entry['grouping'].items())
-            z.append((entry['value'] - value) / entry['standard_error'])
-    rig = StandingRobot(truth, dict.fromkeys(feet, RADIUS), stand, robot[2], seed)
-    loaded(rig)
-    heavier = identify(
-        [Recording(rig.advance(0.5 * seconds), urdf)], options, method='floating_base'
-    ).model
-    more = dict(zip(names, heavier.values))
+    z = z_of_base(model, true)
+    heavier = simulated(truth, robot, seed, odometry)
+    loaded(heavier)
+    recording = Recording(heavier.advance(seconds / 2), urdf)
+    model_of_more = identify([recording], options, method='floating_base').model
+    more = dict(zip(names, model_of_more.values))
     load = whole(urdf, more, bodies, stand)[0] - true_mass
+    of_whole = dict(zip(('z mass', 'z x', 'z y', 'z z'), z_of_whole(model, urdf, true)))
     return {
         'left out %': 100 * left,
         'ratio': left / of_truth,
@@ -113,29 +230,32 @@ def study(urdf, robot, seed, seconds):
         'centre mm': 1e3 * np.linalg.norm(centre - true_centre),
         'z rms': np.sqrt(np.mean(np.square(z))),
         'z median/.67': np.median(np.abs(z)) / 0.6745,
+        **of_whole,
         'load kg': load,
         'cpu s': cpu,
     }
 
 
-def main(arguments):
+def main():
     """Print one line per seed, and the mean."""
-    seeds, seconds = int((arguments + ['3'])[0]), float((arguments + ['3', '60'])[1])
-    urdf, robot = (ROOT / 'urdf' / 'quadruped.urdf').read_text(), (FEET, STAND, 'imu_link')
-    if len(arguments) > 2:
-        path, imu_link, knee, *feet = arguments[2:]
-        urdf = Path(path).read_text()
-        bend = float(knee)
-        robot = feet, (0.0, bend / 2, -bend) * len(feet), imu_link
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
+    parser.add_argument('seeds', nargs='?', type=int, default=3)
+    parser.add_argument('seconds', nargs='?', type=float, default=60.0)
+    parser.add_argument('--robot', nargs=2, default=('quadruped', ROOT / 'urdf/quadruped.urdf'))
+    parser.add_argument('--odometry', action='store_true')
+    parser.add_argument('--first', type=int, default=0)
+    given = parser.parse_args()
+    robot, urdf = ROBOTS[given.robot[0]], Path(given.robot[1]).read_text()
     rows = []
-    for seed in range(seeds):
-        entry = study(urdf, robot, seed, seconds)
+    for seed in range(given.first, given.first + given.seeds):
+        entry = study(urdf, robot, seed, given.seconds, given.odometry)
         rows.append(list(entry.values()))
-        if not seed:
+        if len(rows) == 1:
             print('seed ', *(f'{name:>12s}' for name in entry), flush=True)
         print(f'{seed:5d}', *(f'{x:12.3f}' for x in rows[-1]), flush=True)
     print('mean ', *(f'{x:12.3f}' for x in np.mean(rows, axis=0)))
+    print('rms  ', *(f'{x:12.3f}' for x in np.sqrt(np.mean(np.square(rows), axis=0))))
 
 
 if __name__ == '__main__':
-    main(sys.argv[1:])
+    main()

@@ -10,7 +10,8 @@ other, by default of lag and period [s] 0.1:0.02, 0.1:0.005, 0.1:0.001 and 0:0.0
 them a bare node of rclpy that publishes every message as it came: what nobody can fall below who
 publishes sample by sample.  Latency is from the stamp of a sample to
 the moment at which its publication reaches another process, less the lag that the node declares:
-its parameter ``lag``, for 0 the four samples that doc/live.md tells of.  CPU is that of the
+its parameter ``lag``, for 0 the four samples that doc/live.md tells of, and by how much the driver
+itself was late by then (Fast DDS holds it up while others come and go).  CPU is that of the
 process over the time of the streams.
 The error is that of the predicted against the true torque
 (RMS of both over all joints).  Needs an idle machine; 30 s per case and 40 s to prepare.
@@ -31,6 +32,7 @@ import numpy as np
 CASES = ('bare', '0.1:0.02', '0.1:0.005', '0.1:0.001', '0:0.001')
 SETTLED = 6.0  # [s] after which a prediction is measured
 BEGINNING = 1.0  # [s] in which the listener catches up with what came before it was ready
+LONGEST = 3600.0  # [s] that the driver is to last
 FORWARD = 4  # samples that a causal prediction is behind
 
 
@@ -85,10 +87,12 @@ def drive(folder, rate):
     publisher = node.create_publisher(JointState, 'joint_states', QoSProfile(depth=5000))
     gc.disable()
     began, zero, k = time.monotonic(), time.time_ns(), 0
+    sent = np.memmap(folder / 'sent', np.int64, 'w+', shape=(round(LONGEST * rate),))
     (folder / 'zero.json').write_text(str(zero))
     while True:
         if (wait := k / rate - (time.monotonic() - began)) > 0.0:
             time.sleep(wait)
+        sent[k] = time.time_ns()
         data = played[k % len(played)]
         stamp = struct.pack('<iI', *divmod(zero + round(k * 1e9 / rate), 10**9))
         publisher.publish(data[:4] + stamp + data[12:])  # behind the header of CDR
@@ -151,9 +155,11 @@ def measured(graph, folder, case, seconds, rate):
     began_well = came > came[0] + BEGINNING * 1e9
     stamp, came, effort = stamp[began_well], came[began_well], effort[began_well]
     declared = lag or (0.0 if bare else FORWARD / rate)
-    late = np.sort((came - stamp) * 1e-6 - 1e3 * declared)
-    true = np.load(folder / 'true.npy')
     place = np.round((stamp - int((folder / 'zero.json').read_text())) * 1e-9 * rate).astype(int)
+    sent = np.memmap(folder / 'sent', np.int64, 'r')
+    behind = sent[place + round(declared * rate)] - stamp - declared * 1e9
+    late = np.sort((came - stamp - np.maximum(behind, 0.0)) * 1e-6 - 1e3 * declared)
+    true = np.load(folder / 'true.npy')
     true = true[place % len(true)]
     error = np.sqrt(np.mean((effort - true) ** 2) / np.mean(true**2))
     p50, p99 = np.percentile(late, (50, 99))

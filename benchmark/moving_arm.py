@@ -23,8 +23,28 @@ def simulated(rate, seconds, seed):
 
     Friction is viscous and Coulomb; the bodies are up to 20 % off the description.
     """
-    names = mujoco_arm.joints_of(URDF)
-    t, q, v, a = mujoco_arm.motion(len(names), seconds, rate, seed=5, period=PERIOD, speed=1.0)
+    return _measured(*mujoco_arm.motion(7, seconds, rate, seed=5, period=PERIOD, speed=1.0), seed)
+
+
+def wandering(rate, seconds, seed):
+    """Return the same of a motion that never comes again: frequencies of no common period."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(round(seconds * rate)) / rate
+    omega = 2 * np.pi * rng.uniform(0.1, 0.5, (5, 7))
+    size = rng.normal(size=omega.shape)
+    size /= np.sqrt((size**2).sum(0)) * omega
+    phase = rng.uniform(0.0, 2 * np.pi, omega.shape)
+    q, v, a = np.zeros((3, len(t), 7))
+    for each, frequency, shift in zip(size, omega, phase):
+        angle = frequency * t[:, None] + shift
+        q += each * np.sin(angle)
+        v += each * frequency * np.cos(angle)
+        a -= each * frequency**2 * np.sin(angle)
+    return _measured(t, q, v, a, seed)
+
+
+def _measured(t, q, v, a, seed):
+    """Return the Recording of a motion (N, 7) at t (N,) [s], and its true torques (N, 7) [N m]."""
     q = q - q.mean(0) + MIDDLE
     true = (
         mujoco_arm.torque(mujoco_arm.true_urdf(URDF, seed), q, v, a)
@@ -35,14 +55,15 @@ def simulated(rate, seconds, seed):
     measured = [
         x + NOISE[key] * rng.standard_normal(x.shape) for key, x in zip(NOISE, (q, v, true))
     ]
+    names = mujoco_arm.joints_of(URDF)
     return mujoco_arm.recording(names, t + 1.0, *measured, 'upright'), true
 
 
-def messages(recording, rate):
-    """Return the bytes of the joint states of one period at a ``rate`` [Hz], stamped zero."""
+def messages(recording, rate, seconds=PERIOD):
+    """Return the bytes of ``seconds`` of joint states at a ``rate`` [Hz], stamped zero."""
     from ros_inertial_id.measurement.bags.messages import encode
 
-    channel = recording.channels['/joint_states'].rows(slice(round(PERIOD * rate)))
+    channel = recording.channels['/joint_states'].rows(slice(round(seconds * rate)))
     none = np.zeros(len(channel), np.int64)
     return list(encode(replace(channel, stamp_ns=none, received_ns=none)))
 

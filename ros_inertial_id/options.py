@@ -30,6 +30,7 @@ import yaml
 
 from .errors import ConfigError
 from .given_files import given_text
+from .share import config_file
 
 # Blocks of a configuration file that hold no method's options.
 DESIGN, DRIVER = 'design', 'driver'
@@ -258,10 +259,10 @@ def options_from(kind: type[Any], values: Mapping[str, Any], source: str) -> Any
 
 
 def read_blocks(path: str, methods: Collection[str]) -> dict[str, dict[str, Any] | None]:
-    """Return the blocks of a YAML configuration file at ``path``, {} for ''."""
+    """Return the blocks of a configuration, {} for ''; ``path`` : of a YAML file, or a name."""
     if not path:
         return {}
-    data = _blocks(read_yaml(path), f'configuration {path}')
+    data = _blocks(read_yaml(config_file(path)), f'configuration {path}')
     for name in data:
         if name not in (DESIGN, DRIVER) and name not in methods:
             blocks = (*methods, DESIGN, DRIVER)

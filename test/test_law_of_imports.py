@@ -24,7 +24,7 @@ FLOORS = {
     'plugins': 1,
     'processes': 1,
     'representation': 1,
-    'share': 1,
+    'share': 0,
     'measurement': 2,
     'dynamics': 2,
     'methods': 3,

@@ -19,7 +19,14 @@ from ros_inertial_id.identification.identified_model import plain
 from ros_inertial_id.identification.settings import load_options, options_class
 from ros_inertial_id.measurement.joints.kinematic_state import SignalOptions
 from ros_inertial_id.methods import METHODS
-from ros_inertial_id.options import check_ranges, option, options_from, settings_of, yaml_content
+from ros_inertial_id.options import (
+    check_ranges,
+    option,
+    options_from,
+    read_blocks,
+    settings_of,
+    yaml_content,
+)
 
 CONFIG = sorted((Path(__file__).parents[1] / 'config').glob('*.yaml'))
 
@@ -259,3 +266,11 @@ def test_any_setting_is_read_again_as_it_was_written(block, data):
         assert options_from(kind, yaml_content(text, 'a file'), 'a file') == written
     whole = yaml.safe_dump(plain(asdict(written)))
     assert options_from(kind, yaml_content(whole, 'a file'), 'a file') == written
+
+
+def test_a_configuration_is_named_as_in_config_or_is_a_file(tmp_path):
+    (tmp_path / 'mine.yaml').write_text('driver: {namespace: wall}')
+    assert read_blocks(str(tmp_path / 'mine.yaml'), METHODS) == {'driver': {'namespace': 'wall'}}
+    assert read_blocks('franka', METHODS)['driver']['joint_states'] == 'franka/joint_states'
+    with pytest.raises(ConfigError, match="'frank' does not come.*did you mean 'franka'"):
+        read_blocks('frank', METHODS)

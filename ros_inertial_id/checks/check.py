@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .additions import rig_findings
 from .channel_checks import channel_checks, merged, order_findings, signal_findings
 from .checked import masks, UNCHECKED, without_bad
 from .explains import without_effects
@@ -35,6 +36,7 @@ from ..dynamics.robot_model import gravity_from_mounting
 from ..errors import InertialIdError
 from ..estimation.r_factors import one_thread
 from ..identification.identified_model import IdentifiedModel
+from ..identification.identify import aligned_columns, RowReader
 from ..identification.prepare.dataset import Dataset, Progress, read_dataset
 from ..identification.prepare.mounting import robot_of
 from ..identification.reduce.model_columns import ModelColumns
@@ -80,7 +82,7 @@ def check_and_read(
     RecordingError where no topic carries the joints.
     """
     if not isinstance(METHODS[method], JointTorques):
-        return *_of_rig(recordings, options, method, urdf, progress), None
+        return _of_rig(recordings, options, method, urdf, progress)
     if len(recordings) == 1:
         return _of_arm(recordings[0], (options, method, urdf), progress, model)
     each = check_each(
@@ -132,8 +134,8 @@ def _of_rig(
     method: str,
     urdf: str,
     progress: Progress | None,
-) -> tuple[Checkup, Dataset | None]:
-    """Return the Checkup by stamps and values, and by what observations doubt, and the Dataset."""
+) -> Checked:
+    """Return the Checked of a rig: by stamps, values, what observations doubt, and its rows."""
     each = []
     without_masked = []
     for recording in recordings:
@@ -141,16 +143,20 @@ def _of_rig(
         clean, _ = without_bad(recording, findings)
         each.append(findings)
         without_masked.append(clean)
-    data = None
-    doubts = [None]
+    data = columns = None
+    checked = False
     try:
         with one_thread():
             data = read_dataset(without_masked, options, method, urdf, progress)
-        doubts = [o.summary.details.get('doubts') for o in data.observations]
+            doubts = [o.summary.details.get('doubts', ()) for o in data.observations]
+            for findings, doubted in zip(each, _strongest(doubts)):
+                findings += doubted
+            if not any(of_severity(findings, WRONG) for findings in each):  # which is mended first
+                data, columns = aligned_columns(data, RowReader())
+                by_rows, checked = rig_findings(data, columns)
+                each[-1] += by_rows
     except InertialIdError as error:
         each[-1].append(not_prepared(error))
-    for findings, doubted in zip(each, _strongest(doubts)):
-        findings += doubted
     for recording, findings in zip(recordings, each):
         findings += _perhaps_damaged(recording, findings)
     checkups = []
@@ -158,14 +164,13 @@ def _of_rig(
         _, masked = without_bad(recording, findings)
         checkups.append(checkup_of(findings, (masked,)))
     checkup = together(checkups)
-    unchecked = None in doubts
-    if checkup.verdict.word == DO_NOT_USE or not unchecked:
-        return checkup, data
+    if checkup.verdict.word == DO_NOT_USE or checked:
+        return checkup, data, columns
     reasons = (*checkup.verdict.reasons, f'{UNCHECKED} {method}')
-    return replace(checkup, verdict=Verdict(NOT_CHECKED, reasons)), data
+    return replace(checkup, verdict=Verdict(NOT_CHECKED, reasons)), data, columns
 
 
-def _strongest(doubts: Sequence[Sequence[Mapping[str, Any]] | None]) -> list[list[Finding]]:
+def _strongest(doubts: Sequence[Sequence[Mapping[str, Any]]]) -> list[list[Finding]]:
     """Return the Findings of each recording's ``doubts``: what several show is said once."""
     each = [_findings_of(doubted) for doubted in doubts]
     evidence: dict[str, float] = {}
@@ -177,10 +182,8 @@ def _strongest(doubts: Sequence[Sequence[Mapping[str, Any]] | None]) -> list[lis
     return out
 
 
-def _findings_of(doubts: Sequence[Mapping[str, Any]] | None) -> list[Finding]:
-    """Return the Findings of ``doubts``, None where none were looked for."""
-    if doubts is None:
-        return []
+def _findings_of(doubts: Sequence[Mapping[str, Any]]) -> list[Finding]:
+    """Return the Findings of ``doubts``."""
     return [Finding(**{**doubt, 'joints': ()}) for doubt in doubts]
 
 
@@ -200,6 +203,7 @@ def together(checkups: Sequence[Checkup]) -> Checkup:
     rms = {}
     for quantity in RMS:
         rms[quantity] = _over([getattr(checkup, quantity) for checkup in checkups])
+    rms['independent'] = _sum_over([checkup.independent for checkup in checkups])
     return checkup_of(noted, tuple(masked), **rms)
 
 
@@ -226,20 +230,34 @@ def _over(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return out
 
 
+def _sum_over(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return {joint: sum over the recordings that have one}."""
+    return {
+        joint: sum(part.get(joint, 0.0) for part in parts)
+        for joint in dict.fromkeys(chain.from_iterable(parts))
+    }
+
+
 def checkup_of(
     findings: Sequence[Finding], masked: tuple[float, ...], **rms: Mapping[str, float]
 ) -> Checkup:
     """
     Return the Checkup of ``findings``, the worst first, with its verdicts.
 
-    masked : share left out of each recording; rms : torque, nominal, residual, noise and best of
-        the Checkup
+    masked : share left out of each recording
+    rms : torque, nominal, residual, noise, best and independent of the Checkup
     """
     order = sorted(findings, key=_rank)
     torque = rms.get('torque', {})
     residual = rms.get('residual', {})
     noise = rms.get('noise', {})
-    fit = Judged(residual, torque, noise=noise, best=rms.get('best', {}))
+    fit = Judged(
+        residual,
+        torque,
+        noise=noise,
+        best=rms.get('best', {}),
+        independent=rms.get('independent', {}),
+    )
     joints = joint_verdicts(fit, rms.get('nominal', {}), order)
     verdict = whole_verdict(fit, joints, order)
     return Checkup(tuple(order), verdict, joints, masked, **rms)

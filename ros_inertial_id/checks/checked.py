@@ -259,7 +259,9 @@ def _by_residuals(
 ) -> Verdicts:
     """Return the Verdicts of ``residual_verdict``."""
     residual = _residual(fit, checkup)
-    fitted = Judged(residual, checkup.torque, where, checkup.noise, checkup.best)
+    fitted = Judged(
+        residual, checkup.torque, where, checkup.noise, checkup.best, checkup.independent
+    )
     if not checkup.torque:  # of methods without model checks the model's numbers are all there is
         fitted = _of_rows(fit, where)
     if not any(fitted.torque.values()):  # rows that say zero have no torque to compare with

@@ -129,6 +129,7 @@ class Checkup:
         alone leaves}; residual : {joint: RMS on left-out data}, all [N m or N]
     noise : {joint: RMS that noise of the efforts leaves behind the filter} [N m or N]
     best : {joint: RMS on left-out data if all were as their best quarter} [N m or N]
+    independent : {joint: number of independent residuals}
     """
 
     checks: tuple[Finding, ...]
@@ -140,6 +141,7 @@ class Checkup:
     residual: Mapping[str, float] = field(default_factory=dict)
     noise: Mapping[str, float] = field(default_factory=dict)
     best: Mapping[str, float] = field(default_factory=dict)
+    independent: Mapping[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return brief(self.text())

@@ -595,7 +595,19 @@ MODEL_KINDS: dict[str, FindingKind] = {
     ),
 }
 
-KINDS = {**SIGNAL_KINDS, **MODEL_KINDS}
+# Of rigs.
+RIG_KINDS: dict[str, FindingKind] = {
+    'residual beyond noise': FindingKind(
+        'the residual of {row} is {times:.1f} times what the noise of the channels makes',
+        'look for what moves or pushes besides, and whether springs, lengths, layouts, '
+        'masses, loads and units are as described',
+        'the residual against noise drawn once more',
+        'times the noise',
+        WRONG,
+    ),
+}
+
+KINDS = {**SIGNAL_KINDS, **MODEL_KINDS, **RIG_KINDS}
 
 
 def found(

@@ -68,7 +68,8 @@ class ModelChecks:
     """
     What the model checks say.
 
-    findings : all of them; rms : torque, residual, noise, best, nominal of a Checkup
+    findings : all of them
+    rms : torque, residual, noise, best, independent, nominal of a Checkup
     data, columns : aligned, that an identification goes on with, None where there are none
     """
 
@@ -146,6 +147,7 @@ def _needs_a_cause(test: RecordingUnderTest, data: Dataset, columns: ModelColumn
         _by_joint(test, test.free_residual),
         _by_joint(test, test.torque),
         noise=_by_joint(test, test.noise()),
+        independent=_by_joint(test, test.independent),
     )
     verdict = whole_verdict(fit, joint_verdicts(fit, {}, ()), ())
     sliding = any(getattr(test.data.robot, 'prismatic', ()))
@@ -357,6 +359,7 @@ def _rms(test: RecordingUnderTest, model: IdentifiedModel | None) -> Rms:
         'residual': _by_joint(test, test.free_residual),
         'noise': _by_joint(test, test.noise()),
         'best': _by_joint(test, test.best_residual),
+        'independent': _by_joint(test, test.independent),
     }
     # Under a model that is given, friction alone would be fitted to these very data.
     if model is None:

@@ -25,7 +25,12 @@ from ..identification.reduce.described import described_bodies, less_described
 from ..identification.reduce.left_out import LeftOut
 from ..identification.reduce.model_columns import common_columns, ModelColumns, resting_columns
 from ..identification.reduce.structure import Structure
-from ..identification.reduce.wide_factor import wide_factor, wide_structure, WideFactor
+from ..identification.reduce.wide_factor import (
+    wide_factor,
+    wide_structure,
+    WideFactor,
+    without_unheld_harmonics,
+)
 from ..lapack import solve_triangular
 
 FREE, DESCRIBED = 'left-out residual', 'left-out residual of the description'  # kinds of bodies
@@ -287,6 +292,12 @@ class RecordingUnderTest:
         return np.maximum(self.model_columns.rows.sum(0), 1.0)
 
     @cached_property
+    def independent(self) -> np.ndarray:
+        """Return the number of independent residuals (n,) of each joint."""
+        correlation = [self.model_columns.correlation_rows[name] for name in self.names]
+        return self.row_counts / np.maximum(correlation, 1.0)
+
+    @cached_property
     def effort_squares(self) -> np.ndarray:
         """Return the sums of squares (n,) of what was measured."""
         return np.array([self._effort_squares_of(k).sum() for k in range(self.count)])
@@ -491,5 +502,5 @@ def recording_under_test(
     if model is not None:
         nominal = model.values[: 10 * len(data.robot)]
     if structure is None:
-        structure = wide_structure(data, columns)
+        structure = wide_structure(data, without_unheld_harmonics(data, columns))
     return RecordingUnderTest(data, wide_factor(data, structure, every), nominal)

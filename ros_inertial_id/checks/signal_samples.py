@@ -35,6 +35,7 @@ STANDSTILL_SHARE = 0.1  # of what is usual: less is standstill
 CLIPPED = 0.8  # of the samples near an extreme value that are exactly there
 CLIPPED_SAMPLES = 20  # at an extreme value, and in a row:
 CLIPPED_RUN = 5
+FEW_VALUES = 4  # at most: of a place that is held, rounding makes two or three
 NEAR_EXTREME = 0.03  # of the range
 UNCLIPPED_SECONDS = 0.5  # without clipping that a filter can use
 NEARLY_ALL = 0.98  # of the samples at an extreme: a constant with exceptions
@@ -259,7 +260,8 @@ def clipped_at(column: np.ndarray) -> np.ndarray:
     """
     Return (N,) which samples stop at the largest or smallest value.
 
-    column : (N,) of one quantity; zero is where it rests, not where it stops
+    column : (N,) of one quantity; zero is where it rests, not where it stops, and what has
+        FEW_VALUES is rounded, or held
     """
     out = np.zeros(len(column), dtype=bool)
     for extreme in (column.max(), column.min()):
@@ -275,6 +277,8 @@ def _stops_at(column: np.ndarray, extreme: float) -> bool:
     near = np.abs(column - extreme) < NEAR_EXTREME * np.ptp(column)
     count = exact.sum()
     if count < CLIPPED_SAMPLES or count <= CLIPPED * near.sum():
+        return False
+    if len(np.unique(column)) <= FEW_VALUES:
         return False
     in_a_row = intervals_of(exact, CLIPPED_RUN)
     return len(in_a_row) > 0

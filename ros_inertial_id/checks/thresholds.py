@@ -12,6 +12,7 @@ SYSTEMATIC_RESIDUAL = 0.1  # more that is no noise: something that the model of 
 SYSTEMATIC_OF_ALL = 0.0125  # of all torques: another motion may show four times as much, 5 %
 FAR_ABOVE = 3.0  # times the residual in training, on a validation: it shows what the model lacks
 BEYOND_NOISE = 3.0  # times what noise of the efforts leaves: systematic, no sensor explains it
+BOTH_SIDES = 2.0  # standard errors of what is systematic: 95 %
 ROUNDED = 1e-6  # of the largest of other rows: what a row that measures less says is rounding
 WORSE_THAN_DESCRIBED = 1.3  # times what the description leaves, whose friction is fitted as well
 

@@ -6,10 +6,14 @@ relative to its own torque (RMS over RMS):
 
 - do not use: more than half remains as residual (three quarters of the variance is what a model
   should explain at least); at 100 % predicting zero is better; or a finding says it is wrong;
-- usable: more than a fifth; or more than a tenth that is systematic, i.e. several times what noise
-  of the efforts leaves behind the filter; or more than a fifth outside the trained range; or worse
-  than the description alone; or a finding is doubtful;
+- usable: more than a fifth; or more than a tenth that is systematic, or that noise may hide; or
+  more than a fifth outside the trained range; or worse than the description alone; or a finding is
+  doubtful;
 - good: otherwise.
+
+Systematic is what the residual has beyond noise of the efforts, in squares.  Noise hides what is
+within the error of that difference: the more noise there is, the less a recording can show to be
+good.  So noise never turns into good what is not good without it.
 
 For the whole the same on all torques together, of which no more than an eightieth may be
 systematic.  It is never better than usable while a joint leaves too much of its own torque, and
@@ -40,7 +44,7 @@ from .finding import (
     WRONG,
 )
 from .thresholds import (
-    BEYOND_NOISE,
+    BOTH_SIDES,
     GOOD_RESIDUAL,
     SYSTEMATIC_OF_ALL,
     SYSTEMATIC_RESIDUAL,
@@ -68,6 +72,7 @@ class Judged:
     residual, torque : {joint: RMS of the residual, of measured torque}; where : in words
     noise : {joint: RMS that noise of the efforts leaves behind the filter}, empty: not known
     best : {joint: RMS if all data were as their best quarter}, empty: not known
+    independent : {joint: number of independent residuals}, empty: so many that they have no error
     """
 
     residual: Mapping[str, float]
@@ -75,6 +80,7 @@ class Judged:
     where: str = CROSS
     noise: Mapping[str, float] = field(default_factory=dict)
     best: Mapping[str, float] = field(default_factory=dict)
+    independent: Mapping[str, float] = field(default_factory=dict)
 
     def share(self, joints: Sequence[str]) -> float:
         """Return the residual of ``joints`` together, relative to their torque."""
@@ -91,18 +97,52 @@ class Judged:
         return f'{100 * share:.3g} % relative residual {self.where}'
 
     def systematic(self, joints: Sequence[str], least: float) -> list[str]:
-        """Return the reason against more than ``least`` of the torque that is no noise."""
-        if not self.noise:
+        """Return the reason against more than ``least`` of the torque that is systematic."""
+        if not self.noise or not least < self.share(joints) <= GOOD_RESIDUAL:
             return []
-        share = self.share(joints)
-        residual = _together(self.residual, joints)
-        noise = _together(self.noise, joints)
-        small = not least < share <= GOOD_RESIDUAL
-        if small or residual < BEYOND_NOISE * noise:
-            return []
-        noise_share = _percent(share * noise / residual)
-        less = [f'sensor noise alone leaves {noise_share}', *self._best(joints)]
-        return [f'{self.words(share)}, where {", ".join(less)}: something is not modelled']
+        shown, possible = self._systematic_shares(joints)
+        if shown > least:
+            return [self._not_modelled(joints)]
+        if possible > least:
+            return [self._hidden(joints, possible)]
+        return []
+
+    def lacks(self, joints: Sequence[str], least: float) -> bool:
+        """Return whether more than ``least`` of the torque is shown to be systematic."""
+        shown = self.noise and self._systematic_shares(joints)[0] > least
+        return bool(shown) and self.share(joints) <= GOOD_RESIDUAL
+
+    def _systematic_shares(self, joints):
+        """Return what is systematic of the torque, at least and at most (95 %)."""
+        squares = np.array([self.residual[joint] ** 2 for joint in joints])
+        noise = np.array([self.noise.get(joint, 0.0) ** 2 for joint in joints])
+        count = np.array([self.independent.get(joint, np.inf) for joint in joints])
+        systematic = np.maximum(squares - noise, 0.0)
+        # Squares of s + e, where e is normal of variance w, vary by 2 w^2 + 4 w s^2.
+        variance = 2.0 * (squares**2 - systematic**2) / count
+        error = BOTH_SIDES * np.sqrt(variance.sum())
+        beyond = squares.sum() - noise.sum()
+        most = min(max(beyond, 0.0) + error, squares.sum())
+        shares = np.sqrt(np.maximum([beyond - error, most], 0.0))
+        return shares / _together(self.torque, joints)
+
+    def _noise_share(self, joints):
+        """Return in words what noise leaves of the torque of ``joints``."""
+        return _percent(_together(self.noise, joints) / _together(self.torque, joints))
+
+    def _not_modelled(self, joints):
+        """Return in words what noise and other data leave of the torque of ``joints``."""
+        alone = f'sensor noise alone leaves {self._noise_share(joints)}'
+        less = ', '.join([alone, *self._best(joints)])
+        return f'{self.words(self.share(joints))}, where {less}: something is not modelled'
+
+    def _hidden(self, joints, most):
+        """Return in words which systematic ``most`` of the torque noise may hide."""
+        return (
+            f'{self.words(self.share(joints))}, of which sensor noise leaves '
+            f'{self._noise_share(joints)} and may hide a systematic error of up to '
+            f'{_percent(most)}: move longer'
+        )
 
     def compared(self, joints: Sequence[str]) -> str:
         """Return the residual of ``joints`` in words, and how good it could be."""
@@ -197,7 +237,7 @@ def _named_joints(fit, joints):
     bad = [joint for joint, verdict in joints.items() if verdict.word == DO_NOT_USE]
     others = [joint for joint in fit.torque if joint not in bad]
     poor = [joint for joint in others if fit.share([joint]) > GOOD_RESIDUAL]
-    lacking = [joint for joint in others if fit.systematic([joint], SYSTEMATIC_RESIDUAL)]
+    lacking = [joint for joint in others if fit.lacks([joint], SYSTEMATIC_RESIDUAL)]
     out = []
     for sentence, named in ((NOT_FOR, bad), (POOR, poor), (LACKING, lacking)):
         if named:

@@ -20,11 +20,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pinocchio as pin
 
-from .description import attribute, NumberKind, numbers_in, SIGNED
+from .description import attribute, joint_types, NumberKind, numbers_in, SIGNED
 from .friction import JOINT_TERMS, law_of, LAWS
 from .mjcf_compiled import compiled_mjcf
 from .robot_model import joint_axis, joint_limits, load_robot_model, PRISMATIC, REVOLUTE
-from .tree_description import TreeDescription
+from .tree_description import FLOATING, TreeDescription
 from ..errors import RobotModelError
 
 WORLD = 'world'
@@ -67,6 +67,7 @@ LEFT_OUT = {
     'tendon/*[@stiffness]': 'springs: between A B LENGTH',
     './/joint[@stiffness]': 'springs: joint J REST',
 }  # elements, and options that say the same
+SEVERAL_FREEDOMS = {3: 'ball', 6: FLOATING}  # degrees of freedom of a joint: its kind
 SINGLE_JOINTS = {REVOLUTE: 'hinge', PRISMATIC: 'slide'}
 REFERENCE = 'qpos0'  # pinocchio's name of the configuration in which joints are drawn
 _logger = logging.getLogger(__name__)
@@ -76,7 +77,7 @@ def mjcf_description(path: str | Path) -> str:
     """
     Return the URDF text, with options of closed_loop, of an MJCF file.
 
-    A first body with a free joint is taken to be mounted where it is.
+    A free joint of the first body is a joint of type floating there.
     What pinocchio cannot read, or would read as another mechanism, is compiled by MuJoCo before;
     RobotModelError where that is not installed, or does not help.
     """
@@ -85,7 +86,7 @@ def mjcf_description(path: str | Path) -> str:
     if model.njoints < 2:
         raise RobotModelError(f'{path} has no moving joint', expected='at least one')
     tree = TreeDescription(model.name or 'mjcf', WORLD, str(Path(path).resolve()))
-    links = _add_bodies(model, tree, text.free)
+    links = _add_bodies(model, tree)
     for constraint in points:
         _say_closure(tree, 'point', constraint, links)
     for constraint in welds:
@@ -124,14 +125,12 @@ class _MjcfText:
     An MJCF file, changed into what pinocchio reads as MuJoCo does.
 
     path : of the file; root : its element, which is changed
-    free : name of its first body where it has a free joint, else ''
     parsed : pinocchio's model, its closures of points and of frames
     """
 
     def __init__(self, path: str | Path, root: ElementTree.Element) -> None:
         self.path = path
         self.root = root
-        self.free = ''
         world = self.root.find('worldbody')
         if world is None or world.find('.//body') is None:
             raise RobotModelError(f'{path} has no bodies', expected='<worldbody><body ...>')
@@ -143,7 +142,7 @@ class _MjcfText:
         self._refuse_bodies()
         self._refuse_unknown_joints()
         self._refuse_words()
-        self._mount()
+        self._refuse_loose_bodies()
         self._put_bodies_on_base()
         self._warn_of_left_out()
         self.parsed = self._parsed()
@@ -174,6 +173,9 @@ class _MjcfText:
 
     def _name_all(self):
         """Give bodies, joints and keyframes without a name one by their number."""
+        for number, free in enumerate([*self._world.iter('freejoint')]):
+            free.tag = 'joint'
+            free.attrib = {'type': 'free', 'name': free.get('name', f'free{number}')}
         for tag, parent in (('body', self._world), ('joint', self._world), ('key', self.root)):
             for number, element in enumerate(parent.iter(tag)):
                 element.set('name', element.get('name', f'{tag}{number}'))
@@ -189,8 +191,7 @@ class _MjcfText:
                 )
 
     def _refuse_unknown_joints(self):
-        joints = [*self._world.iter('joint'), *self._world.iter('freejoint')]
-        names = [joint.get('name') for joint in joints]
+        names = [joint.get('name') for joint in self._world.iter('joint')]
         for where, name in NAMES_OF_JOINTS:
             for element in self.root.iterfind(f'{where}[@{name}]'):
                 if element.get(name) not in names:
@@ -240,11 +241,8 @@ class _MjcfText:
                 do='give it an <inertial>, or "pip install mujoco", which compiles it',
             )
 
-    def _mount(self):
-        """Take out the free joint of the first body, and its seven positions in keyframes."""
-        for joint in self._world.iter('freejoint'):
-            joint.tag = 'joint'
-            joint.set('type', 'free')
+    def _refuse_loose_bodies(self):
+        """Raise RobotModelError for a free joint that is not of the first body that moves."""
         free = self._world.findall('.//joint[@type="free"]/..')
         first_moving = self._world.findall('.//joint/..')[:1]
         if free not in ([], first_moving):
@@ -254,17 +252,6 @@ class _MjcfText:
                 expected='none, or one of its first body',
                 do='draw a body that closures alone carry in a page of YAML, as joint: free',
             )
-        for body in free:
-            self.free = body.get('name', '')
-            _logger.warning(
-                '%s is free in the MJCF; it is taken to be mounted as it is there, and '
-                'its free joint is left out; a base that moves: identify with '
-                '--method floating_base',
-                body.get('name'),
-            )
-            body.remove(next(body.iterfind('joint[@type="free"]')))
-            for key in self.root.iterfind('keyframe/key[@qpos]'):
-                key.set('qpos', ' '.join(key.get('qpos', '').split()[7:]))
 
     def _put_bodies_on_base(self):
         """Make the world a body, as pinocchio takes the first one for the base."""
@@ -301,33 +288,35 @@ def _words(element):
     return f'<{" ".join([element.tag, *(f"{k}={v!r}" for k, v in element.items())])}>'
 
 
-def _add_bodies(model, tree, free):
-    """
-    Add links and joints of pinocchio's model; return the links of its joints, base first.
-
-    free : name of the body on the base that a free joint moved, to which the base's inertia goes
-    """
+def _add_bodies(model, tree):
+    """Add links and joints of pinocchio's model; return the links of its joints, base first."""
     frames = [frame for frame in model.frames if frame.type == pin.FrameType.BODY]
     links = {frame.parentJoint: frame.name for frame in reversed(frames)}
     for j in range(1, model.njoints):
         joint, inertia = model.joints[j], model.inertias[j]
         tree.link(links[j], (inertia.mass, inertia.lever, inertia.inertia))
-        kind, axes, limits = 'ball', [], {}
+        kind, axes, limits = SEVERAL_FREEDOMS.get(joint.nv, ''), [], {}
         if joint.nv == 1:
             kind, axes = SINGLE_JOINTS[joint.shortname()[: len(REVOLUTE)]], [joint_axis(joint)]
             limits = _limits(model, joint)
         ends = links[model.parents[j]], links[j]
-        joint_placement = model.jointPlacements[j].homogeneous
-        tree.joint(model.names[j], kind, ends, joint_placement, axes=axes, limits=limits)
-    for frame in frames:
-        if frame.name in links.values():
-            continue
-        inertial = None
-        if frame.name == free:
-            inertia = frame.placement.actInv(model.inertias[0])
-            inertial = inertia.mass, inertia.lever, inertia.inertia
-        tree.point(frame.name, links[frame.parentJoint], frame.placement.homogeneous, inertial)
+        tree.joint(model.names[j], kind, ends, _place(model, j), axes=axes, limits=limits)
+    sites = [frame for frame in model.frames if frame.type == pin.FrameType.OP_FRAME]
+    named = set(links.values())
+    for frame in [*frames, *sites]:
+        if frame.name and frame.name not in named:
+            tree.point(frame.name, links[frame.parentJoint], frame.placement.homogeneous)
+            named.add(frame.name)
     return links
+
+
+def _place(model, number):
+    """Return where the joint of a ``number`` is drawn in its parent, (4, 4)."""
+    joint = model.joints[number]
+    if SEVERAL_FREEDOMS.get(joint.nv) == FLOATING:  # whose positions are those in the world
+        drawn = model.referenceConfigurations[REFERENCE]
+        return pin.XYZQUATToSE3(drawn[joint.idx_q : joint.idx_q + joint.nq]).homogeneous
+    return model.jointPlacements[number].homogeneous
 
 
 def _limits(model, joint):
@@ -411,7 +400,10 @@ def _say_coupling(tree, name, ratios, offset):
 
 def _say_friction(model, tree):
     """Say the friction of hinges and slides, its values as priors."""
-    numbers = {name: k for k, name in enumerate(load_robot_model(tree.urdf()).joint_names, 1)}
+    urdf = tree.urdf()
+    floating = [joint for joint, kind in joint_types(urdf).items() if kind == FLOATING]
+    held = load_robot_model(urdf, locked=dict.fromkeys(floating, 0.0))
+    numbers = {name: k for k, name in enumerate(held.joint_names, 1)}
     for name, joint in _single_joints(model):
         laws = []
         for term in JOINT_TERMS:

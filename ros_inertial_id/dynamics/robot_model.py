@@ -25,10 +25,7 @@ from ..options import nearest, option
 INFINITE_LIMIT = 1e30  # of a joint: what ``parsable`` writes for none
 STANDARD_GRAVITY = 9.81  # [m/s^2], the value of the papers
 REVOLUTE, PRISMATIC = 'JointModelR', 'JointModelP'  # as pinocchio's names of joints begin
-FREE_KINDS = {
-    'JointModelFreeFlyer': 'floating: the robot would fly',
-    'JointModelPlanar': 'planar: the robot would slide about',
-}
+BASE_KINDS = {'JointModelFreeFlyer': 'floating', 'JointModelPlanar': 'planar'}  # of URDF
 RIGHT_ANGLE = 1e-4  # [rad] from a multiple of 90 degrees: 3.1416 is pi, and not a tilt
 
 
@@ -377,7 +374,7 @@ def _lock(full: Any, held: Mapping[str, float], measured: set[str]) -> Any:
         joint = full.joints[full.getJointId(name)]
         if joint.nq == 1:
             q[joint.idx_q] = position
-        else:  # a continuous joint is (cos, sin) to pinocchio
+        elif joint.nq == 2:  # a continuous joint is (cos, sin) to pinocchio
             q[joint.idx_q : joint.idx_q + 2] = np.cos(position), np.sin(position)
     return pin.buildReducedModel(full, [full.getJointId(name) for name in fixed], q)
 
@@ -434,14 +431,20 @@ def _check_kinds(model: Any) -> None:
     """Raise RobotModelError for a joint that is neither revolute nor prismatic."""
     for name, joint in zip(model.names[1:], model.joints[1:]):
         kind = joint.shortname()
+        if kind in BASE_KINDS:
+            raise RobotModelError(
+                'this base moves',
+                found=f'joint {name!r}, which is {BASE_KINDS[kind]}',
+                expected='a base that is held',
+                do='identify with --method floating_base; where the base stands or hangs still, '
+                f'--lock "{name}" (locked_joints:)',
+            )
         if joint.nv != 1 or not kind.startswith((REVOLUTE, PRISMATIC)):
             raise RobotModelError(
                 f'joint {name!r} is of a kind that is not supported',
                 expected='revolute, continuous or prismatic',
-                found=FREE_KINDS.get(kind, kind),
-                do=f'where the base stands or hangs still, --lock "{name}" (locked_joints:), or '
-                'give the joint type="fixed" in the description; a base that moves: '
-                f'identify with --method floating_base, and --lock "{name}" as well',
+                found=kind,
+                do=f'where it is held, --lock "{name}" (locked_joints:), or give it type="fixed"',
             )
 
 

@@ -37,6 +37,7 @@ COMPOSITE = {
     ),
 }
 SEVERAL = {kind: len(joints) for kind, joints in COMPOSITE.items()}  # degrees of freedom
+FLOATING = 'floating'  # a joint of URDF whose child goes where it likes: of a base that moves
 KINDS = (*SINGLE, *COMPOSITE)
 Inertial = tuple[float, np.ndarray, np.ndarray]  # mass, centre and tensor, see ``link``
 # Elements of an inertia tensor in the order of a URDF: attribute, row, column.
@@ -100,15 +101,9 @@ class TreeDescription:
             )
         self._parts.append(f'<link name="{escape(name)}">{body}</link>')
 
-    def point(
-        self, name: str, parent: str, place: np.ndarray, inertial: Inertial | None = None
-    ) -> str:
-        """
-        Add a frame at a ``place`` (4, 4) of the link ``parent``; return its ``name``.
-
-        inertial : of what is fixed there, see ``link``
-        """
-        self.link(name, inertial)
+    def point(self, name: str, parent: str, place: np.ndarray) -> str:
+        """Add a frame at a ``place`` (4, 4) of the link ``parent``; return its ``name``."""
+        self.link(name)
         self._add_joint(f'{name}_fixed', 'fixed', (parent, name), place)
         return name
 
@@ -125,16 +120,16 @@ class TreeDescription:
         """
         Add a joint; return the names of its joints of one degree of freedom.
 
-        kind : of KINDS; ends : links (parent, child), the child added already; place : (4, 4) of
-            the joint in its parent [m]
+        kind : of KINDS, or FLOATING; ends : links (parent, child), the child added already
+        place : (4, 4) of the joint in its parent [m]
         axes : (3,) each in the joint's frame, z where there are none: one of a hinge or slide, two
             of a universal joint (x and y), three of a ball joint (x, y and z)
         limits : lower, upper, effort, velocity of a hinge or slide [rad, m, N m, N, 1/s]
         Joints of several degrees of freedom are hinges and slides on links between them, which
         are no bodies: their parameters are known to be zero.
         """
-        if kind == 'fixed':
-            self._add_joint(name, 'fixed', ends, place)
+        if kind in ('fixed', FLOATING):
+            self._add_joint(name, kind, ends, place)
             return ()
         if kind in SINGLE:
             axis = next(iter(axes), Z)

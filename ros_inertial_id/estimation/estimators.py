@@ -5,7 +5,7 @@ An estimator is one function of ``Problem`` and one line of ``ESTIMATORS``.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ..errors import EstimationError
 from ..lapack import lapack, solve_triangular
 
 WELL_CONDITIONED = 1e-9  # reciprocal condition number above which a triangle is solved as it is
+MOTION, DESCRIPTION = 'motion noise', 'description'  # what errors may be by, beside noise
 RIDGE_ROUNDS = 10  # of the ridge, at most
 WEIGHTS_SETTLED = 0.02  # relative change of them that is no reason for another round
 
@@ -52,6 +53,7 @@ class Estimate:
     by_rows : (b, b) covariance by independent rows, None where cov_params is that
     leaning : whether the prior took part, and rows were weighted as if independent
     limit : (b,) data_bse from which a parameter is not determined
+    by_source : {MOTION or DESCRIPTION: (b, b) what of cov_params it is that makes}, where known
     """
 
     params: np.ndarray
@@ -67,6 +69,7 @@ class Estimate:
     by_rows: np.ndarray | None = None
     leaning: bool = False
     limit: np.ndarray | float = np.inf
+    by_source: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def widened(self, covariance: np.ndarray) -> 'Estimate':
         """Return the Estimate with a further ``covariance`` (b, b) in its errors."""
@@ -92,6 +95,7 @@ class Estimate:
             limit=np.broadcast_to(self.limit, self.bse.shape)[:count],
             cov_params=self.cov_params[:count, :count],
             by_rows=by_rows,
+            by_source={s: part[:count, :count] for s, part in self.by_source.items()},
             system=None,
             data_bse=self.data_bse[:count],
             determined=self.determined[:count],

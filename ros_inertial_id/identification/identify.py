@@ -27,7 +27,7 @@ from .prepare.dataset import Dataset, Progress, read_dataset
 from .prepare.mounting import check_robot, with_sums
 from .reduce.model_columns import ModelColumns
 from .reduce.structure import Structure
-from .reduce.wide_factor import wide_factor, wide_structure, WideFactor
+from .reduce.wide_factor import wide_factor, wide_structure, WideFactor, without_unheld_harmonics
 from .settings import prediction_options
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
@@ -50,6 +50,10 @@ class RowReader:
     One writes rows as a wide factor, one explains them by the model that predicts.
     procedures/many_recordings.py has them in other processes.
     """
+
+    def columns(self, data: Dataset, parameters: Sequence[Parameter]) -> Sequence[Parameter]:
+        """Return those of ``parameters`` that rows are written about."""
+        return without_unheld_harmonics(data, parameters)
 
     def reduced(self, data: Dataset, structure: Structure) -> WideFactor:
         """Return the WideFactor of all recordings; see there."""
@@ -160,7 +164,7 @@ def aligned_columns(
     parameters = _checked_parameters(data)
     if columns is not None:
         return data, columns
-    wide = passes.reduced(data, wide_structure(data, parameters))
+    wide = passes.reduced(data, wide_structure(data, passes.columns(data, parameters)))
     return aligned(data, ModelColumns(wide, data.robot.gravity_base), passes.reduced)
 
 

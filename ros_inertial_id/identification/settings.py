@@ -143,9 +143,6 @@ def decided(summaries: Sequence[Mapping[str, Any]], names: Collection[str]) -> d
     """Return {option: value} that recordings decided, of ``names``, by their ``summaries``."""
     first = summaries[0]
     values: dict[str, Any] = {}
-    if 'camera' in first:
-        values['camera'] = tuple(first['camera'])
-        values['find_camera'] = False
     if 'time_offset' in names:
         values['time_offset'] = first.get('time_offset', 0.0)
         values['find_time_offset'] = False

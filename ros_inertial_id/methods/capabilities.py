@@ -13,11 +13,15 @@ import numpy as np
 
 from .contract import LiveSource, Method, OptionsT, Predictor, RobotT
 from ..dynamics.inertial_parameters import Parameter
+from ..dynamics.regressor import RegressorBlock
+from ..measurement.joints.effort_source import EffortSource
 from ..measurement.joints.kinematic_state import JointSpaceObservation, JointSpaceState
-from ..measurement.joints.observation import at_one_cutoff, with_cutoff
+from ..measurement.joints.observation import at_one_cutoff, with_cutoff, with_time_offset
 from ..measurement.signals import HIGHEST
 from ..measurement.summary import Summary
 from ..options import option
+
+FORCE_SCALE_ERROR = 0.01  # of torques and forces as sensors, currents and weighed loads give them
 
 
 class Live(ABC):
@@ -68,21 +72,61 @@ class JointMotion(ABC):
         """Return the joints whose q in ``validity_range`` may be a turn further and the same."""
 
 
-class JointTorques(Method[RobotT, JointSpaceState, JointSpaceObservation, OptionsT], JointMotion):
-    """
-    A Method whose rows need the states and efforts of the joints of a tree, and nothing else.
+@dataclass(frozen=True)
+class TimeOffsetOptions:
+    """How late efforts are, given or sought."""
 
-    So checks, cutoff, delay of the efforts (options have ``find_time_offset``), masks and many
-    recordings at once are the same for all of them.  Robots are RobotModels.
+    time_offset: float = option(
+        0.0,
+        'by how much efforts are stamped later than the motion; what is found adds to it',
+        unit='s',
+        at_least=-1.0,
+        at_most=1.0,
+    )
+    find_time_offset: bool = option(
+        True, 'search how late efforts are, within 0.05 s, and correct it where it is significant'
+    )
+
+
+class LateEfforts(ABC):
     """
+    Efforts may be stamped later than the motion: that is found and taken off.
+
+    Options are TimeOffsetOptions; observations have the EffortSource as ``effort_source``.
+    """
+
+    @abstractmethod
+    def effort_rates(self, state: Any, robot: Any) -> np.ndarray:
+        """Return the derivatives (N, groups) of torques with respect to their delay [N m/s]."""
+
+    @abstractmethod
+    def with_time_offset(self, observation: Any, offset: float) -> Any:
+        """Return an ``observation`` whose efforts are ``offset`` [s] earlier than stamped."""
 
     def finds_time_offset(self, options: Any) -> bool:
         """Return whether the ``options`` ask for how late efforts are."""
         return bool(options.find_time_offset)
 
-    def aligned_joints(self, robot: RobotT) -> int:
-        """Return how many joints a ``robot`` has: a late effort shifts the rows of each."""
-        return len(robot.joint_names)
+
+class JointTorques(
+    Method[RobotT, JointSpaceState, JointSpaceObservation, OptionsT], JointMotion, LateEfforts
+):
+    """
+    A Method whose rows need the states and efforts of the joints of a tree, and nothing else.
+
+    So checks, cutoff, delay of the efforts, masks and many recordings at once are the same for all
+    of them.  Robots are RobotModels.
+    """
+
+    def effort_rates(self, state: JointSpaceState, robot: Any) -> np.ndarray:
+        """Return the derivatives (N, n) of torques with respect to their delay [N m/s, N/s]."""
+        return EffortSource.rate(state)
+
+    def with_time_offset(
+        self, observation: JointSpaceObservation, offset: float
+    ) -> JointSpaceObservation:
+        """Return an ``observation`` whose efforts are ``offset`` [s] earlier than stamped."""
+        return with_time_offset(observation, offset)
 
     def alike(
         self, observations: Sequence[JointSpaceObservation], options: Any
@@ -148,6 +192,10 @@ class OwnErrors(ABC):
         The estimator is that of the options, which may be one of the method's own.
         """
 
+    def scale_error(self, robot: Any) -> float:
+        """Return the relative standard error of all forces together, which no row shows."""
+        return FORCE_SCALE_ERROR
+
 
 class KnownMass(ABC):
     """The mass of all links together may be known, and one of theirs no column."""
@@ -204,3 +252,75 @@ class DescribesRobots(ABC):
         links : {body: its ten standard parameters (10,)}, physically consistent
         options : of the model; summary : of the first observation that it comes from
         """
+
+
+@dataclass(frozen=True)
+class Addition:
+    """
+    What may act besides the model, or otherwise than described, as a >= 1 more columns.
+
+    name : of the finding
+    columns : of (state, robot, values (p,) of the model) -> (N, groups, a)
+    words : of (numbers (a,), errors (a,)) -> what acts besides; do : advice
+    unnoticed : (a,) deviations by which nobody notices
+    measured : columns are efforts, with their noise; brakes : no number is below zero
+    """
+
+    name: str
+    columns: Callable[[Any, Any, np.ndarray], np.ndarray]
+    words: Callable[[np.ndarray, np.ndarray], str]
+    do: str
+    unnoticed: tuple[float, ...] = (0.0,)
+    measured: bool = False
+    brakes: bool = False
+
+
+@dataclass(frozen=True)
+class Limit:
+    """
+    A quantity of bodies, ``row`` (p,) times standard parameters plus ``known``, and its limits.
+
+    name : of the finding; unit : of the quantity
+    words : of (value, error) -> what is wrong; do : advice
+    """
+
+    name: str
+    row: np.ndarray
+    unit: str
+    words: Callable[[float, float], str]
+    do: str
+    least: float = -np.inf
+    most: float = np.inf
+    known: float = 0.0
+
+    def is_passed(self, value: float, slack: float) -> bool:
+        """Return whether a ``value`` is beyond the limits by more than a ``slack``."""
+        return value + slack < self.least or value - slack > self.most
+
+
+class WithAdditions(ABC):
+    """A method that says what its rigs may have besides, and what their bodies cannot be."""
+
+    @abstractmethod
+    def additions(self, robot: Any, options: Any) -> Sequence[Addition]:
+        """Return what a ``robot`` may have besides, in any order."""
+
+    def limits(
+        self, state: Any, robot: Any, parameters: Sequence[Parameter], options: Any
+    ) -> Iterator[Limit]:
+        """Yield Limits of what the ``parameters`` mean in a ``state``."""
+        yield from ()
+
+    def has_scale(self, robot: Any) -> bool:
+        """Return whether something known tells the unit of all that was measured."""
+        return True
+
+    def rows_with_noise(
+        self, observation: Any, robot: Any, parameters: Sequence[Parameter]
+    ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
+        """
+        Yield (rows, the same rows with all noise once more, times they count).
+
+        Nothing where that is not known, or the residual has more than noise in any case.
+        """
+        yield from ()

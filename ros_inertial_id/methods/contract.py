@@ -207,14 +207,6 @@ class Method(ABC, Generic[RobotT, StateT, ObservationT, OptionsT]):
         """Return whether the ``options`` leave it to the data which friction laws there are."""
         return False
 
-    def finds_time_offset(self, options: OptionsT) -> bool:
-        """Return whether the ``options`` ask for how late efforts are, and it can be found."""
-        return False
-
-    def aligned_joints(self, robot: RobotT) -> int:
-        """Return how many joints of a ``robot`` have rows that a late effort shifts."""
-        return 0
-
     def alike(
         self, observations: Sequence[ObservationT], options: OptionsT
     ) -> tuple[ObservationT, ...]:

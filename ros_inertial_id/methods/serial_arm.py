@@ -12,7 +12,7 @@ import numpy as np
 
 from .arm_friction import ArmFriction, friction_of, speed_ratios
 from .arm_prediction import ArmPrediction
-from .capabilities import DirectTorques, JointTorques, Live, Tiltable
+from .capabilities import DirectTorques, JointTorques, Live, Tiltable, TimeOffsetOptions
 from ..dynamics.friction import check_laws, given_widths, LAWS, laws_by_default
 from ..dynamics.inertial_parameters import body_parameters, Parameter
 from ..dynamics.regressor import bodies_rows, gravity_slopes, in_blocks, RegressorBlock, RowGroup
@@ -56,19 +56,8 @@ class FrictionOptions:
 
 
 @dataclass(frozen=True)
-class SerialArmOptions(RobotOptions, SignalOptions, FrictionOptions):
+class SerialArmOptions(RobotOptions, SignalOptions, FrictionOptions, TimeOffsetOptions):
     """All options of the method; the recorder and nodes declare them as parameters."""
-
-    time_offset: float = option(
-        0.0,
-        'by how much efforts are stamped later than the motion; what is found adds to it',
-        unit='s',
-        at_least=-1.0,
-        at_most=1.0,
-    )
-    find_time_offset: bool = option(
-        True, 'search how late efforts are, within 0.05 s, and correct it where it is significant'
-    )
 
 
 class SerialArm(JointTorques[RobotModel, SerialArmOptions], Live, DirectTorques, Tiltable):

@@ -38,7 +38,11 @@ FARTHEST = 2**62  # the end of a range that is open there
 class ConfiguredOptions:
     """What every node beside a robot is asked for."""
 
-    config: str = option('', 'YAML of the robot, whose blocks hold where no parameter is given')
+    config: str = option(
+        '',
+        'configuration of the robot: a name in config/ of this package, or the path of a YAML '
+        'file; its blocks hold where no parameter is given',
+    )
 
 
 def declare_options(

@@ -193,6 +193,7 @@ def read_factors(
         tuple(factors),
         np.array(header['gravity_columns'], int),
         header['joints'],
+        header['joints'] > 0,
         (stretch_numbers,),
         speed,
         distance,

@@ -239,7 +239,7 @@ class _Search:
     def __init__(self, data: Dataset, wide: WideFactor) -> None:
         self.wide, self.given = wide, data.robot.gravity_base
         self.magnitude = float(np.linalg.norm(self.given))  # upright, so the local one
-        every = one_alternative(data.method.parameters(data.robot, data.options))
+        every = one_alternative(wide.structure.columns)
         loaded = [p for p in every if p.law and LAWS[p.law].loaded]  # gravity is most of the load
         columns = [p for p in every if p not in loaded]
         structure = structure_of(

@@ -52,6 +52,10 @@ class BagPasses(RowReader):
         self.plan, self.engine = plan, engine
         self.bags, self.unused = map_bags(paths, plan, engine)
 
+    def columns(self, data: Dataset, parameters: Sequence[Parameter]) -> Sequence[Parameter]:
+        """Return all of ``parameters``: bags that come later may hold what these do not."""
+        return parameters
+
     def reduced(self, data: Dataset, structure: Structure) -> WideFactor:
         """Return the WideFactor of all bags; see RowReader."""
         shared = structure, [bag.file for bag in self.bags]

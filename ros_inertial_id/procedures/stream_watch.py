@@ -1,7 +1,7 @@
 """
 Stream watch: the checks of channels on the newest seconds of live topics, now and then.
 
-Two looks in a row overlap by half, so what lasts for a second lies wholly in one of them.
+Two looks in a row overlap by a second, so what lasts as long lies wholly in one of them.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from ..measurement.recording import Channel, joined, Recording
 from ..measurement.sampling import LONGEST_GAP, longest_gap
 
 LOOKED_AT = 4.0  # [s] that are looked at together
-LOOK_PERIOD = 2.0  # [s] from one look to the next
+LOOK_PERIOD = 3.0  # [s] from one look to the next
 REPEATED_FOR = 10.0  # [s] for which what was found is said
 RATE_CHANNELS = 20  # Channels that show how often a topic is published
 SMALL_CHANNEL = 64  # samples: so many Channels of fewer are joined, as each costs time in a look

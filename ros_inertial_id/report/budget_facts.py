@@ -7,8 +7,9 @@ import numpy as np
 
 from .knowledge import Knowledge, shortened, significant
 from .model_statistics import ModelStatistics
+from ..estimation.estimators import DESCRIPTION, MOTION
 from ..identification.choose.nuisances import CONTRADICTED, GAIN_OF_JOINT
-from ..identification.fit.budget import GAINS, LINKS, SCALE, SOURCES, TILT, ZEROS
+from ..identification.fit.budget import FORCES, GAINS, LINKS, SCALE, SOURCES, TILT, ZEROS
 from ..identification.fit.model_errors import DELAY, LAWS, STATISTICS
 from ..identification.identified_model import IdentifiedModel
 
@@ -20,12 +21,15 @@ HARDLY_SHOWN = 0.9  # of the prior's error is left: the recording says nothing
 # {source: what it is, and what makes it smaller}
 SOURCE_WORDS = {
     STATISTICS: ('noise and model error', 'move longer or faster'),
+    MOTION: ('noise of the measured motion', 'measure positions finer, or move faster'),
+    DESCRIPTION: ('the described bodies, which decide', 'weigh parts, or move more joints'),
     LAWS: ('the choice of friction laws', 'move at more and at slower speeds'),
     DELAY: ('the delay of the efforts', 'stamp efforts and positions by one clock'),
     GAINS: ("the scale of each joint's efforts", 'calibrate the efforts (calibration:)'),
     SCALE: ('the common scale of drive gains', 'weigh a load: inertial-id drive-gains --loaded'),
     ZEROS: ('the zeros of the encoders', 'reference the encoders'),
     LINKS: ('the links taken as described', 'identify them as well'),
+    FORCES: ('the scale of the measured forces', 'calibrate them with a weighed load'),
     TILT: ('the tilt of the base', 'level the base, or measure it (mounting: imu)'),
 }
 
@@ -85,7 +89,8 @@ class BudgetFacts(NamedTuple):
     what, remedy : of the largest source, in words; percent : of the squared error
     wider : median ratio of combined to standard errors
     off : joints whose efforts are not scaled as their calibration says, with factor, in words
-    unseen : joints whose scale the recording does not show, in words; calibration : theirs [%]
+    unseen : joints whose scale the recording does not show, in words
+    uncertain : by how much that is at most [%]
     """
 
     what: str
@@ -94,7 +99,7 @@ class BudgetFacts(NamedTuple):
     wider: float
     off: str
     unseen: str
-    calibration: str
+    uncertain: str
 
 
 def budget_facts(
@@ -112,14 +117,14 @@ def budget_facts(
     gains = [n for n in ModelStatistics(model).nuisances if n['what'] == GAIN_OF_JOINT]
     off = [entry for entry in gains if abs(entry['value']) > CONTRADICTED * entry['prior']]
     unseen = [e for e in gains if e['standard_error'] > HARDLY_SHOWN * e['prior'] and e not in off]
-    calibrations = [100.0 * entry['prior'] for entry in unseen]
+    errors = [100.0 * entry['standard_error'] for entry in unseen]
     return BudgetFacts(
         *SOURCE_WORDS[source],
         percent=100.0 * share,
         wider=_widening(evaluated),
         off=shortened(map(_factor, off), listed),
         unseen=shortened([entry['joint'] for entry in unseen], listed),
-        calibration=significant(max(calibrations, default=0.0), 2),
+        uncertain=significant(max(errors, default=0.0), 2),
     )
 
 

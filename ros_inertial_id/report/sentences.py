@@ -194,7 +194,7 @@ SENTENCES: Mapping[type[Facts], tuple[tuple[str, str], ...]] = {
         (
             'unseen',
             'The motion does not show the effort scale of {unseen}: friction there is uncertain '
-            'by {calibration} %.',
+            'by up to {uncertain} %; calibrate (calibration:).',
         ),
     ),
     recording_facts.UnusedFacts: ((ALWAYS, 'Recording not used: {path}: {reason}'),),

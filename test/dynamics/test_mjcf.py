@@ -11,6 +11,7 @@ import pytest
 from tolerances import scores
 
 from ros_inertial_id.cli.main import main
+from ros_inertial_id.dynamics.body_motion import frame_of
 from ros_inertial_id.dynamics.mjcf import mjcf_description
 from ros_inertial_id.dynamics.regressor import nominal_torques
 from ros_inertial_id.dynamics.robot_model import load_robot_model
@@ -384,16 +385,26 @@ def test_actuators_on_one_tendon_are_one_motor(tmp_path):
     assert mjcf_description(written(tmp_path, servos)) == alone
 
 
-def test_floating_base_is_mounted_where_it_is(tmp_path, caplog):
+def test_base_with_a_free_joint_is_refused_unless_it_is_held_where_it_is_drawn(tmp_path):
     text = ARM.replace(
-        '<geom type="mesh" mesh="base"/>', '<freejoint/>' + BODY.format('0 0 0', 1, '1 1 1')
+        '<geom type="mesh" mesh="base"/>',
+        '<freejoint/><site name="imu" pos="0 0 0.1"/>' + BODY.format('0 0 0', 1, '1 1 1'),
     )
     text = text.replace(
         '</mujoco>', '<keyframe><key qpos="0 0 0 1 0 0 0 0.1 0.2"/></keyframe></mujoco>'
     )
-    moved, fixed = (load_robot_model(mjcf_description(written(tmp_path, t))) for t in (text, ARM))
-    np.testing.assert_allclose(moved.rotations, fixed.rotations)
-    assert moved.joint_names == fixed.joint_names and 'link0 is free' in caplog.text
+    urdf = mjcf_description(written(tmp_path, text))
+    with pytest.raises(RobotModelError, match='this base moves.*floating_base.*"free0"'):
+        load_robot_model(urdf)
+    held = load_robot_model(urdf, locked={'free0': 0.0})
+    fixed = load_robot_model(mjcf_description(written(tmp_path, ARM)))
+    np.testing.assert_allclose(held.rotations, fixed.rotations, atol=1e-12)
+    np.testing.assert_allclose(held.translations, fixed.translations, atol=1e-12)
+    assert held.joint_names == fixed.joint_names
+    _, options = load_options('', 'floating_base', {'base': 'flying'})
+    flying = METHODS['floating_base'].build(urdf, options, np.array([0.0, 0.0, -9.81]))
+    assert flying.base_link == 'link0' and flying.link_names == ('link0', 'link1', 'link2')
+    np.testing.assert_allclose(frame_of(flying.tree, 'imu').position, [0.0, 0.0, 0.1])
 
 
 def test_arm_without_loops_stays_an_arm(tmp_path):

@@ -9,6 +9,7 @@ from recording_faults import columns, rebuilt
 import sampled_arm
 
 from ros_inertial_id.api.identify import identify
+from ros_inertial_id.checks.finding import GOOD
 from ros_inertial_id.identification.identified_model import IdentifiedModel
 
 GRAVITY = 9.81
@@ -54,6 +55,27 @@ def test_a_gain_that_the_recording_shows_is_found_and_held(joint, monkeypatch):
     values = np.array([n['value'] for n in gains])
     # The scale of all three is known to 1 % / sqrt(3).
     np.testing.assert_allclose(values, 0.1 * (np.arange(3) == joint), atol=0.02)
+
+
+@pytest.mark.parametrize('calibration, held', [((), True), ((0.01,), False)])
+def test_a_gain_that_no_recording_shows_is_held_unless_a_calibration_is_given(calibration, held):
+    """Its friction has most of the torque of a wrist's last joint, which no other joint shows."""
+    described = mujoco_arm.description('franka')
+    urdf = mujoco_arm.true_urdf(described, 2)
+    rng = np.random.default_rng(2)
+    motion = sampled_arm.Motion(7, 1.0, rng)
+    recording = sampled_arm.sampled(urdf, motion, 100.0, 20.0, rng)
+    tau = columns(recording)[-1]
+    tau[:, 6] *= 1.2
+    result = identify(rebuilt(recording, effort=tau), calibration=list(calibration))
+    assert result.verdict.word == GOOD  # nothing speaks against it
+    _, combined = _scores(result.model.identified, urdf)
+    assert (abs(combined).max() < 3.0) == held
+    unsure = re.search(
+        r'not show the effort scale of fr3_joint7: friction there is uncertain by up to (\S+) %',
+        ' '.join(result.summary().split()),
+    )
+    assert (float(unsure[1]) > 10.0) == held
 
 
 def test_combined_errors_hold_the_truth_of_arms_as_they_are_set_up(monkeypatch):

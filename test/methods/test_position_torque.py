@@ -8,6 +8,9 @@ import pytest
 
 from ros_inertial_id.api.model import model_of
 from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.prepare.dataset import read_dataset
+from ros_inertial_id.identification.reduce.structure import harmonic_of
+from ros_inertial_id.identification.reduce.wide_factor import without_unheld_harmonics
 from ros_inertial_id.identification.settings import options_class
 
 NOISE = 0.02  # [N m]
@@ -58,6 +61,23 @@ def test_waves_of_a_turn_are_chosen_where_they_are_and_only_there(tmp_path):
 @pytest.mark.parametrize('amplitude, span', [(0.0, 2.5), (0.3, 1.5)])
 def test_no_waves_are_chosen_where_none_are_or_less_than_one_is_seen(amplitude, span):
     assert not harmonics(chosen(0, amplitude, span)) - {'tsd2', 'tcd2'}
+
+
+@pytest.mark.parametrize(
+    'friction, orders', [(('auto',), '34'), (('viscous', 'coulomb', 'sine1', 'cosine1'), '1')]
+)
+def test_rows_hold_harmonics_that_are_named_or_of_which_a_whole_period_is_seen(friction, orders):
+    """Of 2.5 rad the third holds 1.2 periods, the second 0.8."""
+    t, q, v, _, tau = turned(0, 0.3, 2.5)
+    recording = mujoco_arm.recording(mujoco_arm.joints_of(URDF), t, q, v, tau)
+    options = options_class('serial_arm')(mounting='upright', friction=friction)
+    data = read_dataset([recording], options, 'serial_arm', URDF)
+    columns = data.method.parameters(data.robot, options)
+    held = without_unheld_harmonics(data, columns)
+    assert {p.law for p in held if harmonic_of(p)} == {
+        f'{wave}{order}' for wave in ('sine', 'cosine') for order in orders
+    }
+    assert [p for p in columns if not harmonic_of(p)] == [p for p in held if not harmonic_of(p)]
 
 
 def moved(truth, seed):

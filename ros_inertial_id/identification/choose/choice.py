@@ -26,7 +26,8 @@ import numpy as np
 from .confounded import Confounded, confounded
 from ..prepare.dataset import Dataset
 from ..reduce.model_columns import ModelColumns, resting_columns, TILT_PRIOR
-from ..reduce.structure import alike_constants, chosen_constants, usual_constants
+from ..reduce.structure import alike_constants, chosen_constants, harmonic_of, usual_constants
+from ..reduce.wide_factor import holds_period
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import bodies, Parameter
 from ...estimation.least_squares import deviations
@@ -333,23 +334,19 @@ class _Trials:
 
     def orders(self) -> dict[str, list[int]]:
         """Return {joint: harmonics of which its positions hold a whole period}."""
-        out: dict[str, list[int]] = {}
+        out: dict[str, set[int]] = {}
         for parameter in self.parameters:
-            order, joint = _harmonic(parameter), parameter.owner
+            order, joint = harmonic_of(parameter), parameter.owner
             is_moved = self._is_shown(parameter) and joint in self.model_columns.names
-            if not order or not is_moved:
-                continue
-            positions = self.model_columns.wide.ranges[joint]['q']
-            orders = out.setdefault(joint, [])
-            if order * np.ptp(positions) >= 2.0 * np.pi and order not in orders:
-                orders.append(order)
-        return out
+            if order and is_moved and holds_period(self.model_columns.wide.ranges, parameter):
+                out.setdefault(joint, set()).add(order)
+        return dict(zip(out, map(sorted, out.values())))
 
     def harmonics_of(self, joint: str, orders: Sequence[int]) -> str:
         """Return the extra that stands for harmonics of these ``orders`` in one joint."""
         extra = f'harmonics {", ".join(map(str, orders))} of {joint}'
         self.harmonics[extra] = {
-            p.name for p in self.parameters if p.owner == joint and _harmonic(p) in orders
+            p.name for p in self.parameters if p.owner == joint and harmonic_of(p) in orders
         }
         return extra
 
@@ -501,14 +498,6 @@ def _fewest_harmonics(errors: np.ndarray) -> int:
     best = errors[int(np.argmin(gaps))]
     worse, worse_errors = np.transpose([log_ratio(e, best) for e in errors])
     return int(np.flatnonzero(worse <= worse_errors + ROUNDING_GAP)[0])
-
-
-def _harmonic(parameter: Parameter) -> int:
-    """Return which harmonic of a turn a Parameter is of, 0 of none or of a slide."""
-    law = LAWS.get(parameter.law)  # None of bodies, springs and dampers of rigs
-    if law is not None and parameter.unit == law.unit:
-        return law.harmonic
-    return 0
 
 
 def predicts_consistently(data: Dataset) -> bool:

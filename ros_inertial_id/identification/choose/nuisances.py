@@ -37,11 +37,14 @@ DELAY_OF_ALL, DELAY_OF_JOINT, GAIN_OF_JOINT, ENCODER_ZERO, FLANGE_LOAD = (
 OF_JOINTS = DELAY_OF_JOINT, GAIN_OF_JOINT, ENCODER_ZERO
 JOINT_DELAY_PRIOR = 0.001  # [s]: joints of one driver are filtered alike
 ZERO_PRIOR = 0.00175  # [rad or m], a tenth of a degree: how encoders are referenced
+HIDDEN_GAIN = 0.05  # standard error of a gain by which one of 1.1 is not seen (95 %)
+UNKNOWN_SCALE = 0.2  # of efforts whose drive gain is of a catalogue, or of another unit
 CONTRADICTED = 3.0  # standard errors of a calibration: farther off, it is not what it says
 UNITS_OF_JOINTS = 's', '1', 'rad'
 TAIL_FREEDOM = 3.0  # of Student's t, as of the delay of all efforts
 TAIL_ROUNDS = 12  # until values far off are no longer drawn towards zero
 REWEIGHTED = 2  # times: weights are by the residuals of the solution before
+UNSHOWN = 1e-12  # of the precision of a prior: nothing is known
 LEAST_WEIGHT = 1e-3  # of the standard deviation before: exact rows outweigh no others
 
 
@@ -77,14 +80,18 @@ class SensorErrors:
 
     joints : n names
     values, priors, scores : (3, n) of the three in this order, see Nuisance
+    by_data : (3, n) standard errors without the prior of their own, inf where nothing shows them
     covariance : (3 n, 3 n) of the values in this order
+    calibrated : whether the scales of the efforts are given, not usual ones
     """
 
     joints: tuple[str, ...]
     values: np.ndarray
     priors: np.ndarray
     scores: np.ndarray
+    by_data: np.ndarray
     covariance: np.ndarray
+    calibrated: bool
 
     def covariance_of(self, what: str) -> np.ndarray:
         """Return the covariance (n, n) of ``what`` is wrong with the joints, see OF_JOINTS."""
@@ -101,17 +108,31 @@ class SensorErrors:
         """
         Return the relative standard errors (n,) of the scale of each joint's efforts.
 
-        That of its calibration, or what the recording shows, where that is CONTRADICTED.
+        That of its calibration, or what the recording shows, where that is CONTRADICTED.  A
+        usual calibration is believed where the recording would show that it is none: of a joint
+        that it does not show, beside others that it does, the scale is as good as unknown.
         """
         value, calibration = self.values_of(GAIN_OF_JOINT), self.priors[1]
         variance = np.diag(self.covariance_of(GAIN_OF_JOINT))
         shown = np.sqrt(value**2 + variance)
-        return np.where(abs(value) > CONTRADICTED * calibration, shown, calibration)
+        errors = np.where(abs(value) > CONTRADICTED * calibration, shown, calibration)
+        # By the data, and a scale that nobody knows.
+        unknown = 1.0 / np.hypot(1.0 / self.by_data[1], 1.0 / UNKNOWN_SCALE)
+        return np.where(self.untested, np.maximum(errors, unknown), errors)
+
+    @property
+    def untested(self) -> np.ndarray:
+        """Return whether (n,) the recording shows no usual gain, beside those that it does."""
+        hidden = self.by_data[1] > HIDDEN_GAIN
+        if self.calibrated or hidden.all():
+            return np.zeros_like(hidden)
+        return hidden
 
     @cached_property
     def entries(self) -> list[Nuisance]:
         """Return the Nuisances, joint by joint of each kind."""
         errors = np.sqrt(np.diag(self.covariance)).reshape(self.values.shape)
+        errors[1] = np.where(self.untested, self.scale_errors, errors[1])
         out = []
         for k, (what, unit) in enumerate(zip(OF_JOINTS, UNITS_OF_JOINTS)):
             numbers = (self.values[k], errors[k], self.priors[k], self.scores[k])
@@ -167,28 +188,35 @@ def sensor_errors(data: Dataset, model_columns: ModelColumns) -> SensorErrors | 
     priors = np.repeat([[JOINT_DELAY_PRIOR], [1.0], [ZERO_PRIOR]], count, axis=1)
     priors[1] = scale_errors(data.options, data.first.summary.effort_kind, count)
     found = _solved(fitted, column_indices, targets, priors.ravel())
-    values, covariance, scores = found
+    values, covariance, scores, by_data = found
     shape = priors.shape
     return SensorErrors(
-        tuple(names), values.reshape(shape), priors, scores.reshape(shape), covariance
+        tuple(names),
+        values.reshape(shape),
+        priors,
+        scores.reshape(shape),
+        by_data.reshape(shape),
+        covariance,
+        bool(data.options.calibration),
     )
 
 
 def _solved(model_columns, column_indices, targets, priors):
     """
-    Return values (m,), covariance (m, m), scores (m,) of what the first m ``targets`` stand for.
+    Return what the first m ``targets`` stand for, see SensorErrors.
 
+    That is values (m,), covariance (m, m), scores (m,), errors (m,) by the data.
     targets : (groups, e, m + 1), what was measured last; priors : (m,) standard deviations
     """
     columns, measured = _beside(model_columns, column_indices, targets, priors)
     scores = np.abs(measured @ columns) / np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
-    values, covariance = _under_heavy_tails(columns, measured)
+    values, covariance, by_data = _under_heavy_tails(columns, measured)
     for _ in range(REWEIGHTED):
         taken_off = targets @ np.append(-priors * values, 1.0)[:, None]
         model_columns = _weighed(model_columns, column_indices, taken_off)
         columns, measured = _beside(model_columns, column_indices, targets, priors)
-        values, covariance = _under_heavy_tails(columns, measured)
-    return priors * values, covariance * np.outer(priors, priors), scores
+        values, covariance, by_data = _under_heavy_tails(columns, measured)
+    return priors * values, covariance * np.outer(priors, priors), scores, priors * by_data
 
 
 def _beside(model_columns, column_indices, targets, priors):
@@ -206,6 +234,7 @@ def _under_heavy_tails(columns, measured):
 
     columns : (r, m) in units of the priors' scales; measured : (r,)
     A t is a normal prior whose precision is not known: it follows from what was found (EM).
+    Third are the errors (m,) of each without the prior of its own.
     """
     precision = np.ones(columns.shape[1])
     target = np.append(measured, np.zeros(len(precision)))
@@ -213,9 +242,10 @@ def _under_heavy_tails(columns, measured):
         rows = np.vstack([columns, np.diag(np.sqrt(precision))])
         values = np.linalg.lstsq(rows, target, rcond=None)[0]
         covariance = np.linalg.inv(rows.T @ rows)
-        squares = values**2 + np.diag(covariance)
-        precision = (TAIL_FREEDOM + 1.0) / (TAIL_FREEDOM + squares)
-    return values, covariance
+        variance = np.diag(covariance)
+        of_data = np.maximum(1.0 / variance - precision, UNSHOWN)
+        precision = (TAIL_FREEDOM + 1.0) / (TAIL_FREEDOM + values**2 + variance)
+    return values, covariance, 1.0 / np.sqrt(of_data)
 
 
 def _weighed(model_columns: LeftOut, column_indices: np.ndarray, targets: np.ndarray) -> LeftOut:

@@ -16,6 +16,7 @@ the rounds find what is left of it.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,8 @@ from ..reduce.wide_factor import WideFactor
 from ...dynamics.friction import LAWS, never_negative
 from ...estimation.least_squares import nonnegative_solution, standard_errors
 from ...estimation.r_factors import of_columns
-from ...measurement.joints.observation import with_cutoff, with_time_offset
+from ...measurement.joints.observation import with_cutoff
+from ...methods.capabilities import LateEfforts
 
 DELAY_PRIOR = 0.001  # [s], scale of Student's t: a cycle of a driver at 1 kHz
 LARGEST_DELAY = 0.05  # [s] that is looked for on both sides
@@ -55,10 +57,11 @@ def aligned(
     Return Dataset and ModelColumns with efforts read where the motion is.
 
     model_columns : of ``data``; reduced : gives the WideFactor of other data
-    Only joints' efforts are aligned.  The summary of every observation says what was found, with
+    The summary of every observation says what was found, with
     its error.
     """
-    if not data.method.finds_time_offset(data.options):
+    method = data.method
+    if not isinstance(method, LateEfforts) or not method.finds_time_offset(data.options):
         return data, model_columns
     if model_columns.count < 2:
         return data, model_columns
@@ -170,7 +173,8 @@ def _read_later(data, offset, model_columns, reduced):
 
 
 def _with_offset(data, offset):
-    return data.observed([with_time_offset(o, offset) for o in data.observations])
+    later: Any = data.method
+    return data.observed([later.with_time_offset(o, offset) for o in data.observations])
 
 
 def _noted(data, offset):

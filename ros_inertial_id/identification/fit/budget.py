@@ -26,11 +26,26 @@ from ..choose.time_offset import DELAY_PRIOR
 from ..prepare.described_links import described_link_errors, described_links
 from ..prepare.mounting import across_gravity
 from ...dynamics.inertial_parameters import bodies
+from ...estimation.estimators import DESCRIPTION, MOTION
 from ...measurement.joints.effort_source import shared_scale_error
+from ...methods.capabilities import OwnErrors
 
 GAINS, SCALE, ZEROS, TILT = 'gains', 'scale', 'encoder zeros', 'tilt'
 LINKS = 'described links'
-SOURCES = (STATISTICS, LAWS, DELAY, GAINS, SCALE, ZEROS, TILT, LINKS)
+FORCES = 'scale of forces'
+SOURCES = (
+    STATISTICS,
+    MOTION,
+    DESCRIPTION,
+    LAWS,
+    DELAY,
+    GAINS,
+    SCALE,
+    ZEROS,
+    TILT,
+    LINKS,
+    FORCES,
+)
 TILT_ERROR = 0.0035  # [rad], .2 degrees: a base that was levelled, of each of two angles
 
 
@@ -64,6 +79,8 @@ def budget_of(solution: Solution, sensors: SensorErrors | None) -> Budget:
         outside = {source: inside.pop(source) for source in (LAWS, DELAY)}
     if sensors is not None:
         _add(outside, _by_sensors(solution, sensors))
+    if isinstance(solution.data.method, OwnErrors):
+        outside[FORCES] = _by_scale_of_forces(solution, solution.data.method)
     links = described_links(solution.data.options, solution.data.robot)
     if links:
         outside[LINKS] = _by_links(solution, links)
@@ -103,6 +120,12 @@ def _by_sensors(solution: Solution, sensors: SensorErrors) -> dict[str, np.ndarr
     if solution.tilt is None:
         out[TILT] = moves.tilts @ _tilt_errors(solution)
     return out
+
+
+def _by_scale_of_forces(solution: Solution, method: OwnErrors) -> np.ndarray:
+    """Return H (b, 1): errors in proportion, of all that is not taken as exact."""
+    estimated = np.where(solution.problem.base.known, 0.0, solution.estimate.params)
+    return method.scale_error(solution.data.robot) * estimated[:, None]
 
 
 def _by_links(solution: Solution, links: Sequence[str]) -> np.ndarray:
@@ -176,7 +199,7 @@ class Moves:
 def _moves(solution: Solution) -> Moves:
     """Return the Moves of a ``solution`` by joints' rows."""
     wide, influence = solution.choice.model_columns.wide, solution.influence
-    count, rate = wide.joints, wide.efforts + wide.joints
+    count, rate = wide.joints, wide.rate
     slopes = np.arange(rate + 1, rate + 1 + count)
     gravity = solution.data.robot.gravity_base
     across = across_gravity(gravity) * np.linalg.norm(gravity)

@@ -8,7 +8,13 @@ import numpy as np
 
 from .description import weight_of_description, WeightOfDescription
 from .gravity import FreeGravity, GivenGravity, gravity_of, GRAVITY_ROUNDS, Tilt
-from .model_errors import constant_profiles, ConstantProfile, LAWS, model_errors, STATISTICS
+from .model_errors import (
+    constant_profiles,
+    ConstantProfile,
+    LAWS,
+    model_errors,
+    statistical_errors,
+)
 from .predicting import ConsistentLinks, estimator_of, Predicting, predicting
 from ..choose.choice import Choice
 from ..prepare.dataset import Dataset
@@ -140,13 +146,13 @@ def fit(
     base = problem.base
     influence = Influence.of(columns, angled, estimate, len(base))
     profiles = {}
-    if choice.joint_by_joint and choice.model_columns.wide.joints:
+    if choice.joint_by_joint:
         profiles = constant_profiles(choice)
     errors = model_errors(data, choice, base, profiles.values())
     assert description is not None  # there is a round
     errors[LAWS] = np.hstack([errors[LAWS], description.errors[: len(base)]])
     of_models = np.hstack([*errors.values()])
-    errors[STATISTICS] = predicts.estimate.bse[:, None]
+    errors.update(statistical_errors(predicts.estimate))
     predicts = predicts.widened(of_models @ of_models.T)
     return Solution(
         data,

@@ -18,6 +18,7 @@ from ..reduce.structure import alternatives
 from ...dynamics.friction import never_negative
 from ...dynamics.inertial_parameters import Parameter
 from ...estimation.base_parameters import BaseParameters
+from ...estimation.estimators import Estimate
 
 STATISTICS, LAWS, DELAY = 'statistics', 'laws', 'delay'  # sources of error
 FOLLOWED = 2  # constants that another one of the joint moves by, from one tried to the next
@@ -74,6 +75,20 @@ def model_errors(
     for profile in profiles:
         laws.append(profile.errors(choice, base))
     return {LAWS: np.hstack(laws), DELAY: delay_errors(data, choice, base)}
+
+
+def statistical_errors(estimate: Estimate) -> dict[str, np.ndarray]:
+    """
+    Return {source: H (b, 1)}: the standard errors of an ``estimate``, by what makes them.
+
+    STATISTICS are what is left beside the sources that the estimate knows.
+    """
+    errors, remaining = {}, estimate.bse**2
+    for source, covariance in estimate.by_source.items():
+        variances = np.minimum(np.diag(covariance), remaining)
+        errors[source] = np.sqrt(variances)[:, None]
+        remaining = remaining - variances
+    return {STATISTICS: np.sqrt(remaining)[:, None], **errors}
 
 
 def choice_errors(choice: Choice, base: BaseParameters) -> np.ndarray:

@@ -21,7 +21,7 @@ from ...estimation.consistency import consistent, consistent_values, ConsistentE
 from ...estimation.estimators import Estimate, ESTIMATORS, params_of, Problem, weighted
 from ...estimation.r_factors import one_thread, RFactors
 from ...estimation.residuals import robust_errors
-from ...methods.capabilities import EstimateOfRows, JointMotion, KnownMass
+from ...methods.capabilities import EstimateOfRows, JointMotion, JointTorques, KnownMass
 
 # Of the information about a parameter that is not the data's: with more it is the description's.
 LARGEST_DESCRIBED_SHARE = 0.5
@@ -201,7 +201,7 @@ def _by_stretches(
     prior : (b, b) covariance of what is known without data
     """
     least = 1.0
-    if data.method.aligned_joints(data.robot):
+    if isinstance(data.method, JointTorques):
         # How long residuals last was taken with room to spare: of errors stretches decide.
         least = 1.0 / SCORE_MARGIN
     return robust_errors(problem, estimate, stretches, prior, least)

@@ -32,15 +32,17 @@ class Elements:
 
     described : torques of the described bodies by inertia, and by gravity along x, y and z
     joints : n joints whose efforts are among the columns of the wide factor, 0 without
+    late : whether the rate is
     """
 
     joints: int
+    late: bool
 
     @property
     def count(self) -> int:
         """Return the number of elements, what was measured included."""
         if not self.joints:
-            return 1
+            return 1 + int(self.late)
         return 6 + 2 * self.joints
 
     measured = 0
@@ -230,7 +232,7 @@ class LeftOut:
     @cached_property
     def measured(self) -> np.ndarray:
         """Return the targets (groups, 1 or 2, 1 or 2): minus the rate, if any, and measured."""
-        if not self.elements.joints:
+        if not self.elements.late:
             return np.ones((len(self.names), 1, 1))
         late = np.array([[0.0, 1.0], [-1.0, 0.0]])
         return np.repeat(late[None], len(self.names), axis=0)

@@ -71,7 +71,9 @@ class ModelColumns(LeftOut):
         more = _elements(wide, given, self.described)
         groups = [_group_rows(wide, name, fitted, more) for name in wide.groups]
         alike = Weights(np.ones(len(groups)), {})
-        super().__init__(wide, groups, self._prior(wide), alike, Elements(wide.joints), 0.0)
+        super().__init__(
+            wide, groups, self._prior(wide), alike, Elements(wide.joints, wide.late), 0.0
+        )
         if weights is None:
             weights = self._found_weights()
         self.weights = weights
@@ -170,11 +172,11 @@ class ModelColumns(LeftOut):
 def _elements(wide, given, described):
     """Return the columns (size, e - 1) of the elements beside what was measured."""
     identity = np.eye(wide.total.size)
+    columns = [identity[:, wide.rate : wide.rate + int(wide.late)]]
     if not wide.joints:
-        return identity[:, :0]
-    rate = wide.efforts + wide.joints
+        return columns[0]
     others = np.delete(wide.efforts + np.arange(2 * wide.joints + 1), wide.joints)
-    columns = [identity[:, [rate]], identity[:, others]]
+    columns.append(identity[:, others])
     upright = wide.columns_under_gravity(np.zeros(3))
     still = upright
     if wide.gravity_columns.size:

@@ -108,6 +108,14 @@ def structure_of(method: Method, robots: Sequence, columns: Sequence[Parameter])
     return Structure(base, tuple(columns), keep, choices)
 
 
+def harmonic_of(parameter: Parameter) -> int:
+    """Return which harmonic of a turn a Parameter is of, 0 of none or of a slide."""
+    law = LAWS.get(parameter.law)  # None of bodies, springs and dampers of rigs
+    if law is not None and parameter.unit == law.unit:
+        return law.harmonic
+    return 0
+
+
 def alike_constants(structure: Structure) -> list[dict[str, Parameter]]:
     """Return the constants tried for all joints alike: {coefficient: Parameter} of each."""
     parameters = structure.parameters_of_places()

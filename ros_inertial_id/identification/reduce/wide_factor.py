@@ -4,6 +4,8 @@ The wide factor: rows of recordings, written once, as one triangle per row group
     [ columns of the structure | unit gravity along x, y, z of the gravity columns
       | efforts of all joints | rate of the own effort | slope of the torque with each angle ]
 
+Rows of a tree's joints have all of these; of others that may be late the rate alone is known.
+
 Every later question is algebra on these triangles.  Rows are affine in gravity, W(g') = W +
 (g' - g) G, so that no tilt and no antipode asks for another pass; another sign, order, gain or
 delay of the efforts is another combination of columns; stretches that are left out are triangles
@@ -24,15 +26,14 @@ from typing import Any
 import numpy as np
 
 from .stretches import Numbers, STRETCHES, stretches_of
-from .structure import Structure, structure_of
+from .structure import harmonic_of, Structure, structure_of
 from ..prepare.dataset import Dataset
 from ..prepare.mounting import any_mounting
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock, RowGroup, slopes_with_positions
 from ...estimation.r_factors import merge, RFactors
-from ...measurement.joints.effort_source import EffortSource
 from ...measurement.recording import nothing_left
-from ...methods.capabilities import Tiltable
+from ...methods.capabilities import JointTorques, LateEfforts, Tiltable
 from ...methods.contract import Method
 
 WEIGHING_UNITS = ('kg', 'kg m')  # of parameters of bodies that gravity acts on
@@ -72,7 +73,7 @@ class WideFactor:
     by_number : (STRETCHES,) RFactors of each
     gravity_columns : (h,) places of the columns that gravity acts on, none where its slope is
         not known
-    joints : n joints whose efforts are further columns, 0 without
+    joints : n joints whose efforts are further columns, 0 without; late : whether the rate is one
     numbers : of the stretches of each recording's training samples
     speed, distance : (STRETCHES,) mean squares of velocities, and of positions about their mean,
         of all joints in units of their own
@@ -83,6 +84,7 @@ class WideFactor:
     by_number: tuple[RFactors, ...]
     gravity_columns: np.ndarray
     joints: int
+    late: bool
     numbers: tuple[Numbers, ...]
     speed: np.ndarray
     distance: np.ndarray
@@ -112,6 +114,11 @@ class WideFactor:
     def groups(self) -> tuple[str, ...]:
         """Return the names of the row groups."""
         return tuple(self.total.groups)
+
+    @property
+    def rate(self) -> int:
+        """Return the index of the column of rates, where there is one."""
+        return self.efforts + self.joints
 
     def rows(self) -> np.ndarray:
         """Return the numbers (STRETCHES,) of rows of each."""
@@ -147,7 +154,7 @@ class WideFactor:
         groups = {}
         for name, group in factors.groups.items():
             R = group.R.copy()
-            rate = np.flatnonzero(group.columns == self.efforts + self.joints)[0]
+            rate = np.flatnonzero(group.columns == self.rate)[0]
             R[:, -2:] += offset * R[:, [rate]]  # the triangle stays one: the rate is before them
             groups[name] = replace(group, R=R)
         return RFactors(factors.size, groups)
@@ -204,6 +211,31 @@ def wide_structure(data: Dataset, columns: Sequence[Parameter]) -> Structure:
     if isinstance(data.method, Tiltable):
         robots = any_mounting(data.method, data.robot.urdf, data.options)
     return structure_of(data.method, robots, columns)
+
+
+def without_unheld_harmonics(data: Dataset, columns: Sequence[Parameter]) -> tuple[Parameter, ...]:
+    """
+    Return the ``columns`` without harmonics of a turn of which ``data`` hold no whole period.
+
+    All of them where the options name the laws.
+    """
+    if not data.method.chooses_laws(data.options):
+        return tuple(columns)
+    ranges = dict[str, Any]()
+    for robot, state in data.states(training=True):
+        extend(ranges, data.method.validity_range(state, robot))
+    return tuple(p for p in columns if holds_period(ranges, p))
+
+
+def holds_period(ranges: Mapping[str, Any], parameter: Parameter) -> bool:
+    """
+    Return whether positions hold a whole period of a harmonic, True of all other parameters.
+
+    ranges : as of a WideFactor, of joints whose positions are known
+    """
+    order = harmonic_of(parameter)
+    positions = ranges.get(parameter.owner, {}).get('q', (0.0, np.inf))
+    return bool(not order or order * np.ptp(positions) >= 2.0 * np.pi)
 
 
 def wide_factor(
@@ -281,10 +313,10 @@ def empty_factor(
         weighing = [not p.law and p.unit in WEIGHING_UNITS for p in structure.columns]
         gravity_columns = np.sort(structure.keep[weighing])
         gravity_columns = gravity_columns[gravity_columns >= 0]
-    joints = method.aligned_joints(robot)
-    effort_columns = 0
-    if joints:
-        effort_columns = 2 * joints + 1
+    joints, late = 0, isinstance(method, LateEfforts)
+    if isinstance(method, JointTorques):
+        joints = len(robot.joint_names)
+    effort_columns = 2 * joints + int(late)
     places = int(structure.keep.max()) + 1
     columns = places + 3 * len(gravity_columns) + effort_columns
     return WideFactor(
@@ -292,6 +324,7 @@ def empty_factor(
         tuple(RFactors(columns) for _ in range(STRETCHES)),
         gravity_columns,
         joints,
+        late,
         (),
         np.zeros(STRETCHES),
         np.zeros(STRETCHES),
@@ -308,11 +341,13 @@ def wide_rows(wide: WideFactor, method: Any, robot: Any, state: Any) -> Iterator
         rank = np.searchsorted(gravity_columns, keep)
         pulled = np.isin(keep, gravity_columns)
         slopes = method.gravity_slopes(state, robot, pulled)
+    if wide.late:
+        rate = method.effort_rates(state, robot)
     if joints:
-        rate = EffortSource.rate(state)
         angles = slopes_with_positions(robot, state.q, state.v, state.a)
     by_axis = wide.places + len(gravity_columns) * np.arange(3)[:, None]
-    by_effort = wide.efforts + np.arange(2 * joints + 1)
+    by_effort = wide.efforts + np.arange(joints)
+    by_angle = wide.rate + 1 + np.arange(joints)
     low = 0
     for block, slope in zip(method.regress(state, robot, structure.columns, wanted), slopes):
         samples, groups = slice(low, low + len(block.t)), []
@@ -328,8 +363,14 @@ def wide_rows(wide: WideFactor, method: Any, robot: Any, state: Any) -> Iterator
                 parts += list(G)
                 part_columns.append((by_axis + rank[at]).ravel())
             if joints:
-                parts += [state.tau[samples].T, rate[samples, j][None], angles[samples, j].T]
+                parts.append(state.tau[samples].T)
                 part_columns.append(by_effort)
+            if wide.late:
+                parts.append(rate[samples, j][None])
+                part_columns.append(np.array([wide.rate]))
+            if joints:
+                parts.append(angles[samples, j].T)
+                part_columns.append(by_angle)
             indices, rows = np.concatenate(part_columns), np.concatenate(parts).T
             groups.append(RowGroup(g.name, g.unit, indices, rows, g.y, g.y_raw))
         yield RegressorBlock(block.t, block.segment, tuple(groups))

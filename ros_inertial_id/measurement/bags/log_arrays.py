@@ -5,17 +5,20 @@ They hold time (n,), the others (n, k), or (n,) for one joint; fields of a MATLA
 ``data.q``.  A ``.jsonl`` has an object in each line.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import compress, islice
 import json
 import math
 from pathlib import Path
 import struct
 from typing import Any
+import zipfile
 import zlib
 
 import numpy as np
 
-from .log_text import texts
+from .log_pieces import columns_of_pieces, PIECE
+from .log_text import lines_of, texts
 from .unpacked_size import check_unpacked
 from ..recording import empty, page_out
 from ...errors import RecordingError
@@ -27,10 +30,10 @@ _MATLAB_7_3 = b'MATLAB 7.3'  # which is HDF5
 def arrays_by_name(table: Any, path: Path | None = None) -> dict[str, np.ndarray]:
     """Return the arrays of a mapping or data frame; lists in cells become a matrix."""
     names = getattr(table, 'column_names', getattr(table, 'columns', table))
-    return {str(name): _array(table[name], path) for name in names}
+    return {str(name): array_of(table[name], path) for name in names}
 
 
-def _array(values: Any, path: Path | None) -> np.ndarray:
+def array_of(values: Any, path: Path | None) -> np.ndarray:
     """Return values, of objects those that they hold, as texts or as rows of a matrix."""
     x = np.atleast_1d(values)
     if x.dtype != object or not len(x):
@@ -44,6 +47,8 @@ def _array(values: Any, path: Path | None) -> np.ndarray:
 
 def read_npz(path: Path) -> dict[str, np.ndarray]:
     """Return the arrays of a .npz."""
+    if not zipfile.is_zipfile(path):
+        raise RecordingError(f'{path} is no .npz', expected='what numpy.savez writes')
     with np.load(path, allow_pickle=False) as file:
         members = file.zip.infolist()
         check_unpacked(path, sum(member.file_size for member in members), len(members))
@@ -144,19 +149,44 @@ def _is_of_numbers(name: str, item: Any) -> bool:
 
 def read_json_lines(path: Path) -> dict[str, np.ndarray]:
     """Return the values of the objects of a .jsonl by their names, NaN where one lacks."""
-    from pandas import DataFrame
-
-    rows = []
     with path.open() as stream:
-        for k, line in enumerate(stream, 1):
-            if not line.strip():
-                continue
-            try:
-                rows.append(dict(_leaves(json.loads(line))))
-            except (ValueError, AttributeError):
-                raise RecordingError(
-                    f'{path}, line {k}', expected='an object as JSON', found=line.strip()[:60]
-                ) from None
-    names = {name for row in rows for name in row}
-    check_unpacked(path, 8 * len(rows) * len(names), len(names))
-    return arrays_by_name(DataFrame(rows), path)
+        most_rows = sum(1 for _ in lines_of(path, stream))
+        stream.seek(0)
+        objects = _objects(path, lines_of(path, stream))
+        pieces = iter(lambda: list(islice(objects, PIECE)), [])
+        return columns_of_pieces(path, most_rows, (_by_name(path, piece) for piece in pieces))
+
+
+def _objects(path: Path, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Yield the object of every one of the ``lines`` of a .jsonl that is not blank."""
+    for k, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            yield dict(_leaves(json.loads(line)))
+        except (ValueError, AttributeError, RecursionError):
+            raise RecordingError(
+                f'{path}, line {k}', expected='an object as JSON', found=line.strip()[:60]
+            ) from None
+
+
+def _by_name(path: Path, objects: list[dict[str, Any]]) -> dict[str, np.ndarray]:
+    """Return the values of ``objects`` (n,) by their names, (n,) or of lists (n, k)."""
+    names = dict.fromkeys(name for each in objects for name in each)
+    return {name: _json_values([each.get(name) for each in objects], path) for name in names}
+
+
+def _json_values(values: list[Any], path: Path) -> np.ndarray:
+    """Return values (n,) of JSON: numbers or lists of them, NaN for null, or else texts."""
+    are_there = [value is not None for value in values]
+    present = [*compress(values, are_there)]
+    if any(isinstance(value, str) for value in present):
+        cells = np.full(len(values), '', object)
+        cells[are_there] = present
+        return texts(cells, path)
+    x = np.array(present)
+    if all(are_there):
+        return x
+    out = np.full((len(values), *x.shape[1:]), np.nan)
+    out[are_there] = x
+    return out

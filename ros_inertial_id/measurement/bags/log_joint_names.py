@@ -9,6 +9,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from .log_pieces import PIECE
+from ..recording import page_out
 from ...errors import RecordingError, RobotModelError
 
 ORDERED = 'joints in the order of the URDF'
@@ -58,12 +60,19 @@ def _orders_in_rows(
     """Return the orders of joints that ``texts`` (N, ...) have, and which that of each row is."""
     if {len(text) for text in texts} != {len(rows)}:
         return [], np.zeros(0, int)
-    in_rows = np.column_stack(texts)[rows]
-    different, order_of_row = np.unique(in_rows, axis=0, return_inverse=True)
-    orders = different.tolist()
+    numbers: dict[tuple[str, ...], int] = {}
+    order_of_row = np.zeros(len(rows), int)
+    for begin in range(0, len(rows), PIECE):
+        piece = slice(begin, begin + PIECE)
+        names = np.column_stack([text[piece] for text in texts]).tolist()
+        order_of_row[piece] = [numbers.setdefault(tuple(row), len(numbers)) for row in names]
+        page_out()
+    used, order_of_row = np.unique(order_of_row[rows], return_inverse=True)
+    every = list(map(list, numbers))
+    orders = [every[number] for number in used.tolist()]
     if len(texts) == 1 and texts[0].ndim == 1:
         orders = [_listed(cell) for (cell,) in orders]
-    return orders, order_of_row.ravel()
+    return orders, order_of_row
 
 
 def _refuse_changed(where: str, first: list[str], order: list[str]) -> None:
@@ -80,7 +89,7 @@ def _texts(values: Any) -> np.ndarray:
     """Return cells as texts, bytes decoded."""
     if values.dtype.kind == 'S':
         return np.char.decode(values, errors='replace')
-    return values.astype(str)
+    return values.astype(str, copy=False)
 
 
 def _listed(cell: str) -> list[str]:

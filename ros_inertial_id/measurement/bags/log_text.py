@@ -8,49 +8,55 @@ UTF-8, UTF-16 by their first two bytes, or else of Windows.
 """
 
 import codecs
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 import csv
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 import re
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
 from .log_columns import ColumnNames
+from .log_pieces import columns_of_pieces, PIECE
 from .log_renaming import refuse_twice, RENAME, renamed
 from .log_spellings import column_meaning, JOINT_QUANTITIES, NAMES, TIME, TIME_UNIT_OF, UNIT_OF
 from .unpacked_size import check_unpacked
 from ...errors import RecordingError
 
-_ENCODINGS = {codecs.BOM_UTF16_LE: 'utf-16', codecs.BOM_UTF16_BE: 'utf-16'}  # by first bytes
+_ENCODINGS = {  # by first bytes, the longest first
+    codecs.BOM_UTF32_LE: 'utf-32',
+    codecs.BOM_UTF32_BE: 'utf-32',
+    codecs.BOM_UTF16_LE: 'utf-16',
+    codecs.BOM_UTF16_BE: 'utf-16',
+}
 _OF_WINDOWS = 'cp1252'  # of spreadsheets whose texts are no UTF-8: degrees as one byte
 _ENCODED_BYTES = 1 << 16  # of a text that show its encoding
 _MARKED_BYTES = 64  # of which every second one is zero in UTF-16 without its mark
 FIRST_LINES = 5  # that show how a text is laid out
+LONGEST_LINE = 1 << 23  # letters
+LONGEST_SHOWN = 60  # letters of a cell, in a message
+_NOTHING = '', 'na', 'n/a', '#n/a', '<na>', 'null', 'none'  # in cells without a number
+_NUMBER_OF_WORD = {**dict.fromkeys(_NOTHING, np.nan), 'true': 1.0, 'false': 0.0}
 _DECIMAL_COMMA = re.compile(r'[-+]?\d+,\d+(e[-+]?\d+)?', re.I)
 
 
 @dataclass(frozen=True)
 class TextLayout:
-    """How a text is laid out: names of its columns, lines above the first row of numbers."""
+    """How a text is laid out: names of its columns, lines above its rows of numbers."""
 
     path: Path
     delimiter: str
     names: list[str]
     lines_above: int
+    most_rows: int
     decimal: str
     encoding: str
 
-    @property
-    def separator(self) -> str:
-        """Return the delimiter as pandas takes it: one or several blanks."""
-        return {' ': r'\s+'}.get(self.delimiter, self.delimiter)
-
-    def error(self, are_wrong: Any, expected: str, found: str) -> RecordingError:
-        """Return the error of the first of the rows that ``are_wrong``."""
-        line = are_wrong.argmax() + self.lines_above + 1
+    def error(self, row: int, expected: str, found: str) -> RecordingError:
+        """Return the error of a ``row``, counted from 0."""
+        line = row + self.lines_above + 1
         return RecordingError(f'{self.path}, line {line}', expected=expected, found=found)
 
 
@@ -60,53 +66,93 @@ def read_text(path: Path, columns: str) -> dict[str, Any]:
     numbers = renamed(str(path), {name: k for k, name in enumerate(layout.names)}, columns)
     names = ColumnNames(numbers)
     as_texts = names.names_of(TIME, NAMES)
-    frame = _frame(layout, [numbers[name] for name in as_texts])
-    values = {}
-    for name, number in numbers.items():
-        if name in as_texts:
-            values[name] = texts(frame[number].fillna(''), path)
-        else:
-            values[name] = _floats(frame[number], layout, names, name)
-    return values
+
+    def piece_of(cells: list[tuple[str, ...]], first_row: int) -> dict[str, np.ndarray]:
+        piece = {}
+        for name, number in numbers.items():
+            if name in as_texts:
+                piece[name] = texts(cells[number], path)
+                continue
+            are_of_joints = name in names.topic_fields or names.is_measured(name)
+            piece[name] = _numbers(cells[number], layout, first_row, are_of_joints)
+        return piece
+
+    pieces = (piece_of(cells, first_row) for first_row, cells in _pieces(layout))
+    return columns_of_pieces(path, layout.most_rows, pieces)
 
 
-def _frame(layout: TextLayout, as_texts: list[int]) -> Any:
-    """Return the cells of a text as a data frame, those of the columns ``as_texts`` as texts."""
-    from pandas import read_csv
-
-    count = len(layout.names)
-    frame = read_csv(
-        layout.path,
-        sep=layout.separator,
-        header=None,
-        names=range(count + 1),
-        index_col=False,
-        skiprows=layout.lines_above,
-        dtype=dict.fromkeys(as_texts, str),
-        low_memory=False,
-        decimal=layout.decimal,
-        skipinitialspace=True,
-        encoding=layout.encoding,
-        encoding_errors='replace',
-    )
-    are_beyond = frame[count].notna()
-    if are_beyond.any():
-        raise layout.error(are_beyond, f'{count} cells', 'more')
-    return frame
+def _pieces(layout: TextLayout) -> Iterator[tuple[int, list[tuple[str, ...]]]]:
+    """Yield the number of the first of some rows, and the cells of their columns."""
+    with layout.path.open(encoding=layout.encoding, errors='replace', newline='') as stream:
+        lines = islice(lines_of(layout.path, stream), layout.lines_above, None)
+        rows = _rows(layout, lines)
+        first_row, count = 0, len(layout.names)
+        while piece := list(islice(rows, PIECE)):
+            for number, row in enumerate(piece, first_row):
+                if len(row) > count and any(cell.strip() for cell in row[count:]):
+                    raise layout.error(number, f'{count} cells', 'more')
+            padded = [piece[0] + [''] * (count - len(piece[0])), *piece[1:]]
+            yield first_row, list(zip_longest(*padded, fillvalue=''))
+            first_row += len(piece)
+        if not first_row:
+            yield 0, [()] * count
 
 
-def _floats(cells: Any, layout: TextLayout, names: ColumnNames, name: str) -> np.ndarray:
-    """Return cells (n,) as floats; as they are where some are words, in columns not of joints."""
-    from pandas import to_numeric
+def _rows(layout: TextLayout, lines: Iterator[str]) -> Iterator[list[str]]:
+    """Yield the cells of ``lines`` that are not blank."""
+    if layout.delimiter == ' ':
+        yield from filter(None, map(str.split, lines))
+        return
+    rows = csv.reader(lines, delimiter=layout.delimiter, skipinitialspace=True)
+    try:
+        yield from filter(None, rows)
+    except csv.Error as error:
+        raise RecordingError(
+            f'{layout.path}, up to line {rows.line_num + layout.lines_above}',
+            expected='quotes that end within their cell',
+            found=error,
+        ) from None
 
-    if cells.dtype.kind in 'fiu':
-        return cells.to_numpy(float)
-    are_words = to_numeric(cells, errors='coerce').isna() & cells.notna()
-    if not are_words.any():
-        return cells.to_numpy(float)
-    if name in names.topic_fields or names.is_measured(name):
-        raise layout.error(are_words, 'a number', cells[are_words].iloc[0])
-    return cells.to_numpy(object)
+
+def lines_of(path: Path, stream: TextIO) -> Iterator[str]:
+    """Yield the lines of an open text; RecordingError for one longer than any of numbers."""
+    while line := stream.readline(LONGEST_LINE):
+        if len(line) == LONGEST_LINE:
+            raise RecordingError(
+                f'{path} is no log', found=f'a line of {LONGEST_LINE >> 20} MB or more'
+            )
+        yield line
+
+
+def _numbers(
+    cells: tuple[str, ...], layout: TextLayout, first_row: int, are_of_joints: bool
+) -> np.ndarray:
+    """
+    Return ``cells`` (n,), of rows from ``first_row`` on, as floats, NaN for empty ones.
+
+    RecordingError where some are words and ``are_of_joints``; else what nobody will read.
+    """
+    if layout.decimal == ',':
+        cells = tuple(cell.replace(',', '.') for cell in cells)
+    try:
+        return np.fromiter(map(float, cells), float, len(cells))
+    except ValueError:  # of the first that is empty, or a word
+        pass
+    numbers = [_number(cell.strip()) for cell in cells]
+    if None not in numbers:
+        return np.array(numbers, float)
+    row = numbers.index(None)
+    if are_of_joints:
+        raise layout.error(first_row + row, 'a number', cells[row][:LONGEST_SHOWN])
+    return np.full(len(cells), cells[row], object)
+
+
+def _number(cell: str) -> float | None:
+    """Return the number in a ``cell``, NaN for an empty one, None for a word."""
+    try:
+        return float(cell)
+    except ValueError:
+        return _NUMBER_OF_WORD.get(cell.lower())
 
 
 def _layout(path: Path, columns: str) -> TextLayout:
@@ -115,7 +161,8 @@ def _layout(path: Path, columns: str) -> TextLayout:
     encoding = _encoding_of(path)
     with path.open(encoding=encoding, errors='replace') as stream:
         # A tab that begins a line ends an empty cell.
-        lines = [line.rstrip().lstrip(' ') for line in islice(stream, FIRST_LINES)]
+        first_lines = islice(lines_of(path, stream), FIRST_LINES)
+        lines = [line.rstrip().lstrip(' ') for line in first_lines]
     lines += ['', '']
     lines_above, delimiter = 0, ''
     if stated := re.match(r'sep=(.)', lines[0]):
@@ -124,7 +171,8 @@ def _layout(path: Path, columns: str) -> TextLayout:
     delimiter = delimiter or _delimiter(header_line)
     header = _cells(header_line, delimiter)
     rows = [_cells(line, delimiter) for line in lines[lines_above + 1 :]]
-    check_unpacked(path, 8 * len(header) * _line_count(path), len(header))
+    line_count = _line_count(path)
+    check_unpacked(path, 8 * len(header) * line_count, len(header))
     second = rows[0] or header
     if _is_row(header, second):
         rows.insert(0, header)
@@ -138,16 +186,17 @@ def _layout(path: Path, columns: str) -> TextLayout:
         names = header
     names = _named_by_file(path, names)
     refuse_twice(str(path), names)
-    return TextLayout(path, delimiter, names, lines_above, _decimal(delimiter, rows), encoding)
+    decimal = _decimal(delimiter, rows)
+    return TextLayout(path, delimiter, names, lines_above, line_count, decimal, encoding)
 
 
 def _encoding_of(path: Path) -> str:
     """Return the encoding of a text, by its first bytes; RecordingError where it is no text."""
     with path.open('rb') as stream:
         first_bytes = stream.read(_ENCODED_BYTES)
-    encoding = _ENCODINGS.get(first_bytes[:2])
-    if encoding:
-        return encoding
+    for mark, encoding in _ENCODINGS.items():
+        if first_bytes.startswith(mark):
+            return encoding
     if b'\0' in first_bytes[:_MARKED_BYTES]:
         raise RecordingError(
             f'{path} is no text', expected='UTF-8, or UTF-16 with its mark', found='zero bytes'
@@ -253,11 +302,11 @@ def _decimal(delimiter: str, rows: list[list[str]]) -> str:
 
 
 def _line_count(path: Path) -> int:
-    """Return how many lines a text has: a short one takes the room of all columns."""
-    count = 0
+    """Return how many lines a text has at most: a short one takes the room of all columns."""
+    count = 1
     with path.open('rb') as stream:
         while block := stream.read(1 << 20):
-            count += block.count(b'\n') + block.count(b'\r')
+            count += block.count(b'\n') + block.count(b'\r') - block.count(b'\r\n')
     return count
 
 

@@ -13,6 +13,7 @@ import re
 import numpy as np
 
 from .log_columns import JointColumns, LogTable
+from .log_pieces import PIECE
 from .log_spellings import PAIRED_TIME, TIME, TIME_UNITS
 from ...errors import RecordingError
 
@@ -135,10 +136,8 @@ def _unit(where: str, name: str, times: np.ndarray, joints: JointColumns) -> int
     """Return the unit [ns] of times (n,) whose name does not say it."""
     if times.dtype.kind == 'M' or not times.size:
         return SECOND
-    if times.dtype.kind == 'U':
-        times = np.char.replace(times, ',', '.')
     try:
-        t = times.astype(float)
+        t = _floats(times)
     except (ValueError, TypeError):  # dates, or words of which the line is said later
         return SECOND
     steps = np.diff(t[np.isfinite(t)])
@@ -158,6 +157,17 @@ def _unit(where: str, name: str, times: np.ndarray, joints: JointColumns) -> int
             f'count samples, --columns "-={name}" and --rate',
         )
     return _unit_by_rate(step)
+
+
+def _floats(times: np.ndarray) -> np.ndarray:
+    """Return ``times`` (n,), numbers or texts with a point or comma, as floats."""
+    t = np.empty(len(times))
+    for begin in range(0, len(times), PIECE):
+        piece = times[begin : begin + PIECE]
+        if times.dtype.kind == 'U':
+            piece = np.char.replace(piece, ',', '.')
+        t[begin : begin + PIECE] = piece
+    return t
 
 
 def _unit_by_velocities(t: np.ndarray, joints: JointColumns) -> int:
@@ -206,12 +216,17 @@ def _nanoseconds_of_texts(where: str, texts: np.ndarray, unit: int) -> np.ndarra
         ns = texts.astype(float) * unit
         if (np.abs(ns) < 2.0**50).all():  # to a quarter of one; today's seconds are not
             return np.round(ns).astype(np.int64)
-    stripped = list(map(str.strip, texts.tolist()))
-    exact = [_exact(text, unit) for text in stripped]
-    good = np.array([stamp is not None for stamp in exact], bool)
-    _refuse_no_times(where, texts, good)
-    stamp_ns = np.array(exact, np.int64)
-    if all(map(_OF_DAY.fullmatch, stripped)):
+    stamp_ns, good = np.zeros(len(texts), np.int64), np.ones(len(texts), bool)
+    are_of_day = True
+    for begin in range(0, len(texts), PIECE):
+        piece = slice(begin, begin + PIECE)
+        stripped = list(map(str.strip, texts[piece].tolist()))
+        exact = [_exact(text, unit) for text in stripped]
+        good[piece] = [stamp is not None for stamp in exact]
+        _refuse_no_times(where, texts, good)
+        stamp_ns[piece] = np.array(exact, np.int64)
+        are_of_day = are_of_day and all(map(_OF_DAY.fullmatch, stripped))
+    if are_of_day:
         stamp_ns += DAY * np.cumsum(np.diff(stamp_ns, prepend=stamp_ns[:1]) < -DAY // 2)
     return stamp_ns
 

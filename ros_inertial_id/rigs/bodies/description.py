@@ -78,11 +78,15 @@ def mapping(value: Any, what: str, empty: bool = False) -> dict[str, Any]:
     return value
 
 
-def axes_of(entry: Mapping[str, Any], what: str) -> str:
-    """Return along whose ``axes`` an entry's vectors are; ConfigError calls it ``what``."""
-    axes = str(entry.get('axes', 'body'))
+def axes_of(entry: Mapping[str, Any], what: str, key: str = 'axes', usual: str = 'body') -> str:
+    """
+    Return along whose axes an entry's vectors are; ConfigError calls it ``what``.
+
+    key : that says it; usual : where it does not
+    """
+    axes = str(entry.get(key, usual))
     if axes not in ('body', 'world'):
-        raise ConfigError(f'axes of {what}', found=repr(axes), exists=('body', 'world'))
+        raise ConfigError(f'{key} of {what}', found=repr(axes), exists=('body', 'world'))
     return axes
 
 

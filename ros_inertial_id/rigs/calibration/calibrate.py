@@ -19,12 +19,7 @@ import yaml
 from .given_loads import COMMON_FACTOR, given_loads, GivenLoad, odd_loads
 from ..bodies.description import mapping, read_description, with_entries
 from ..bodies.observation import BodiesObservation
-from ..estimation.instrumental import (
-    moments_of,
-    score_covariance,
-    tapered_autocovariances,
-    weighted,
-)
+from ..estimation.instrumental import InstrumentalRows
 from ..measurement.imu_mounting import EXTRINSICS
 from ..suspended_platform.calibration import (
     calibration_blocks,
@@ -37,7 +32,7 @@ from ..suspended_platform.observation import acceleration_noise, observe_platfor
 from ..suspended_platform.rig import KEYS, platform_rig
 from ...errors import EstimationError, RecordingError
 from ...estimation.least_squares import solved_sums
-from ...estimation.residuals import Residuals
+from ...estimation.residuals import residuals_of
 from ...identification.prepare.dataset import Progress
 from ...measurement.recording import Recording
 from ...measurement.summary import Summary
@@ -245,21 +240,13 @@ class _SpringFit:
         hundredth of that noise (Soderstrom and Stoica 1989, refined instruments).
         """
         self.rest, self.value = without_moment(self.rest, self.value)
-        residuals = Residuals()
         self._pairs = [vibration.pairs(self.rest, self.value) for vibration in self.vibrations]
         pairs = list(chain.from_iterable(self._pairs))
-        for block, _ in pairs:
-            residuals.add(block, {g.name: g.W @ self.value for g in block.groups})
-        count = sum(len(block.t) for block, _ in pairs)
-        squares = residuals.filtered.residual
-        self.residual = {name: float(np.sqrt(x / count)) for name, x in squares.items()}
-        deviation = self._deviation()
-        ZW, Zy = weighted(moments_of(pairs, np.arange(43)), deviation)
-        self._inverse = inverse = _inverse_of_any_scale(ZW)
-        scores = score_covariance(
-            pairs, tapered_autocovariances(residuals), deviation, np.arange(43)
-        )
-        self.value, self.covariance = inverse @ Zy, inverse @ scores @ inverse.T
+        residuals = residuals_of((block for block, _ in pairs), self.value)
+        self.residual = residuals.filtered.summary()['rms']
+        rows = InstrumentalRows(pairs, self._deviation(), len(self.value))
+        self.value, self._inverse = rows.solved(np.arange(len(self.value)))
+        self.covariance = self._inverse @ rows.scores(residuals) @ self._inverse.T
 
     def _deviation(self):
         """Return row group -> standard deviation [N, N m] by which its rows are weighted."""
@@ -327,15 +314,6 @@ class _SpringFit:
         noise = np.sqrt(np.mean(square, axis=0))
         forces = [x for name, x in residual.items() if name.split()[-1].startswith('f')]
         return float((np.array(forces) / np.maximum(noise, 1e-9)).max())
-
-
-def _inverse_of_any_scale(ZW):
-    """Return the inverse (k, k) of a matrix with columns of several units, NaN of a singular."""
-    size = np.maximum(np.sqrt(np.abs(np.diag(ZW))), 1e-300)
-    try:
-        return np.linalg.inv(ZW / size / size[:, None]) / size / size[:, None]
-    except np.linalg.LinAlgError:  # nothing moved it: no number is determined
-        return np.full(ZW.shape, np.nan)
 
 
 def _mean_pose(vibrations):

@@ -12,14 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..estimation.instrumental import (
-    moments_of,
-    score_covariance,
-    tapered_autocovariances,
-    weighted,
-)
+from ..estimation.instrumental import InstrumentalRows
 from ...dynamics.regressor import RegressorBlock
-from ...estimation.residuals import Residuals
+from ...estimation.residuals import residuals_of
 
 SURE = 4.0  # standard errors
 LEAST_SHARE = 0.01  # of a load: less is what scales and the linearity of springs do
@@ -121,49 +116,36 @@ class _LoadSystem:
             for block, instruments in of_recording:
                 wider.append((_with_load(block, place), _with_load(instruments, place)))
         self._count = count
-        places = np.arange(count + len(loaded))
-        self._ZW, self._Zy = weighted(moments_of(wider, places), deviation)
         self._pairs = wider
+        self._rows = InstrumentalRows(wider, deviation, count + len(loaded))
         # Shares of all loads but one: what they are wrong by is no noise.
-        gamma = tapered_autocovariances(self.residuals(range(1, len(loaded))))
-        self._scores = score_covariance(wider, gamma, deviation, places)
-
-    def residuals(self, loads):
-        """Return the Residuals once the shares of some ``loads`` are corrected."""
-        chosen = np.append(np.arange(self._count), self._count + np.array(loads, dtype=int))
-        value = np.zeros(len(self._Zy))
-        value[chosen] = self._inverse(chosen) @ self._Zy[chosen]
-        residuals = Residuals()
-        for block, _ in self._pairs:
-            residuals.add(block, {g.name: g.W @ value[g.columns] for g in block.groups})
-        return residuals
+        self._scores = self._rows.scores(self._residuals(range(1, len(loaded))))
 
     def rms(self, loads):
         """Return {group: rms of the residual} once the shares of some ``loads`` are corrected."""
-        count = sum(len(block.t) for block, _ in self._pairs)
-        squares = self.residuals(loads).filtered.residual
-        return {name: float(np.sqrt(x / count)) for name, x in squares.items()}
+        return self._residuals(loads).filtered.summary()['rms']
 
     def share(self, place, beside=None):
         """Return the share of a load and its error, ``beside`` that of another or none."""
         loads = [place]
         if beside is not None:
             loads = [beside, place]
-        chosen = np.append(np.arange(self._count), self._count + np.array(loads))
-        row = self._inverse(chosen)[-1]
-        variance = row @ self._scores[np.ix_(chosen, chosen)] @ row
+        columns = self._columns(loads)
+        solution, inverse = self._rows.solved(columns)
+        row = inverse[-1]
+        variance = row @ self._scores[np.ix_(columns, columns)] @ row
         if not variance > 0.0:  # nothing else says what it should be
             return 0.0, np.inf
-        return float(row @ self._Zy[chosen]), float(np.sqrt(variance))
+        return float(solution[columns[-1]]), float(np.sqrt(variance))
 
-    def _inverse(self, chosen):
-        """Return the inverse (k, k) of the ``chosen`` columns, NaN where it is singular."""
-        ZW = self._ZW[np.ix_(chosen, chosen)]
-        size = np.maximum(np.sqrt(np.abs(np.diag(ZW))), 1e-300)
-        try:
-            return np.linalg.inv(ZW / size / size[:, None]) / size / size[:, None]
-        except np.linalg.LinAlgError:
-            return np.full(ZW.shape, np.nan)
+    def _residuals(self, loads):
+        """Return the Residuals once the shares of some ``loads`` are corrected."""
+        solution, _ = self._rows.solved(self._columns(loads))
+        return residuals_of((block for block, _ in self._pairs), solution)
+
+    def _columns(self, loads):
+        """Return the columns of platform and springs, and of the shares of ``loads``."""
+        return np.append(np.arange(self._count), self._count + np.array(loads, dtype=int))
 
 
 def _with_load(block: RegressorBlock, place: int | None) -> RegressorBlock:

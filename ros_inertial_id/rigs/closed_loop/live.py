@@ -32,7 +32,7 @@ class LiveMechanism(LiveMotion):
             options.velocity == 'measured',
             lag,
             EffortSource.of(options, len(robot.actuated)).to_joint,
-            summary.details.get('torque_clock_offset', 0.0),
+            summary.time_offset,
         )
         self._robot, self._continuation = robot, Continuation(robot)
         motion = options.joint_states_topic or 'joint_states'

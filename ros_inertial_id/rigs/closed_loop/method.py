@@ -11,9 +11,11 @@ from typing import Iterator, Sequence
 
 import numpy as np
 
+from .additions import frictions, gains, inertia_limits, springs
+from .cutoff import chosen_cutoff, late_rates, rough_delay
 from .known import links_as_described, read_known
 from .live import LiveMechanism
-from .motion import MotionOptions, reconstruct, topics
+from .motion import MotionOptions, motor_joints, reconstruct
 from .noise import noise_errors, noisy_states
 from .state import (
     all_parameters,
@@ -23,32 +25,49 @@ from .state import (
     Observation,
     projected_energy_rows,
 )
-from .tuning import Trial
 from ..dynamics.assembly import mechanism_from_options
-from ..dynamics.continuation import random_walk
+from ..dynamics.continuation import Continuation, random_walk
 from ..dynamics.force_elements import elastic_elements, force_elements, ForceOptions
 from ..dynamics.joint_names import joint_index
 from ..dynamics.mechanism import coupled, Mechanism, MechanismOptions, virtual_links
 from ..dynamics.motors import elastic_pairs, motors_of
 from ..estimation.noisy_rows import UnfilteredTorque
+from ..measurement.sources import guessed
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
 from ...errors import ConfigError, RobotModelError
 from ...measurement.joints.kinematic_state import JointSpaceState, SignalOptions
+from ...measurement.joints.observation import with_cutoff, with_time_offset
 from ...measurement.recording import Recording
 from ...measurement.summary import Summary
-from ...methods.capabilities import ClosedLoops, JointMotion, KnownOptions, Live
+from ...methods.capabilities import (
+    Addition,
+    ClosedLoops,
+    JointMotion,
+    KnownOptions,
+    LateEfforts,
+    Limit,
+    Live,
+    TimeOffsetOptions,
+    WithAdditions,
+)
 from ...methods.contract import Method
 from ...options import described_blocks, option
 
+LARGEST_DELAY = 0.05  # [s] of torques whose clock is another one
 NO_MOTOR = ('none',)  # option actuated
 TORQUE_UNITS = {False: 'N m', True: 'N'}  # of a torque, of the force of a slide
 
 
 @dataclass(frozen=True)
 class ClosedLoopOptions(
-    MechanismOptions, SignalOptions, ForceOptions, KnownOptions, MotionOptions
+    MechanismOptions,
+    SignalOptions,
+    TimeOffsetOptions,
+    ForceOptions,
+    KnownOptions,
+    MotionOptions,
 ):
     """All options of the method; the recorder and nodes declare them as parameters."""
 
@@ -63,7 +82,9 @@ class ClosedLoop(
     Method[Mechanism, MechanismState, Observation, ClosedLoopOptions],
     JointMotion,
     ClosedLoops,
+    LateEfforts,
     UnfilteredTorque,
+    WithAdditions,
     Live,
 ):
     """Torques of a mechanism with loops, projected onto its independent coordinates."""
@@ -97,12 +118,7 @@ class ClosedLoop(
     def observe(
         self, recording: Recording, robot: Mechanism, options: ClosedLoopOptions
     ) -> Observation:
-        """
-        Return the Observation of the independent coordinates and motor torques of a Recording.
-
-        With ``cutoff`` 0 the cutoff is that of the smallest torque error; a torque on another
-        topic than the motion gets its clock's offset.  Both are reported in the summary.
-        """
+        """Return the Observation of independent coordinates and motor torques of a Recording."""
         if not robot.actuated and not robot.has_scale:
             raise ConfigError(
                 'actuated: none',
@@ -112,24 +128,59 @@ class ClosedLoop(
                 'of parameters show',
             )
         recording, notes = reconstruct(recording, robot, options)
-        motion, effort = topics(options, notes)
-        trial = Trial(
-            recording, robot, replace(options, joint_states_topic=motion, effort_topic=effort)
+        joints = motor_joints(recording, robot, options, notes)
+        joints = with_time_offset(joints, options.time_offset)
+        parameters, is_late = self.parameters(robot, options), self.finds_time_offset(options)
+        cutoff = options.cutoff or chosen_cutoff(robot, joints, parameters, is_late)
+        if is_late:
+            filtered = with_cutoff(joints, cutoff, 1)
+            delay = rough_delay(robot, filtered, parameters, LARGEST_DELAY)
+            joints = with_time_offset(joints, delay)
+            cutoff = options.cutoff or chosen_cutoff(robot, joints, parameters, is_late)
+        joints = with_cutoff(joints, cutoff, options.decimate or 1)
+        trim = guessed(joints.clock, joints.kernel, joints.trim)
+        joints = replace(joints, trim=trim)
+        summary = replace(joints.summary, cutoff_chosen=not options.cutoff).with_details(
+            independent=list(robot.coordinates),
+            closures=[c.text for c in robot.closures],
+            **notes,
         )
-        limit = 0.0
-        if robot.actuated and notes['motion'] != notes['torque']:
-            limit = options.largest_clock_offset
-        observation = _tuned(trial, options.cutoff, limit, notes)
-        summary = replace(observation.summary, cutoff_chosen=not options.cutoff)
-        return replace(
-            observation,
-            summary=summary.with_details(
-                doubts=trial.doubts(observation),
-                independent=list(robot.coordinates),
-                closures=[c.text for c in robot.closures],
-                **notes,
-            ),
-        )
+        return Observation(robot, joints, Continuation(robot), summary)
+
+    def finds_time_offset(self, options: ClosedLoopOptions) -> bool:
+        """Return whether the ``options`` ask for how late torques are: those of another topic."""
+        if options.actuated == NO_MOTOR or not options.find_time_offset:
+            return False
+        own_topic = options.effort_topic not in ('', options.joint_states_topic)
+        return bool(options.torques or options.markers or own_topic)
+
+    def effort_rates(self, state: MechanismState, robot: Mechanism) -> np.ndarray:
+        """Return the derivatives (N, k) of R' tau with respect to its delay [N m/s, N/s]."""
+        return late_rates(robot, state)
+
+    def with_time_offset(self, observation: Observation, offset: float) -> Observation:
+        """Return an ``observation`` whose efforts are ``offset`` [s] earlier than stamped."""
+        joints = with_time_offset(observation.joints, offset)
+        summary = replace(observation.summary, time_offset=joints.summary.time_offset)
+        return replace(observation, joints=joints, summary=summary, closed={})
+
+    def additions(self, robot: Mechanism, options: ClosedLoopOptions) -> Sequence[Addition]:
+        """Return the gains, the friction and the springs that a ``robot`` may have besides."""
+        return *gains(robot), *frictions(robot), *springs(robot)
+
+    def limits(
+        self,
+        state: MechanismState,
+        robot: Mechanism,
+        parameters: Sequence[Parameter],
+        options: ClosedLoopOptions,
+    ) -> Iterator[Limit]:
+        """Yield that no inertia is below zero, of a MechanismState."""
+        yield from inertia_limits(state, robot, parameters)
+
+    def has_scale(self, robot: Mechanism) -> bool:
+        """Return whether a parameter is known that is not zero."""
+        return robot.has_scale
 
     def regress(
         self,
@@ -180,6 +231,12 @@ class ClosedLoop(
                     moved.W[:, steps] = group.W[:, steps]
                 yield block, noisy_block, times
 
+    def scale_error(self, robot: Mechanism) -> float:
+        """Return that of the efforts, none where no motor but a known number sets the scale."""
+        if not robot.actuated:
+            return 0.0
+        return super().scale_error(robot)
+
     def random_state(
         self, robot: Mechanism, samples: int, rng: np.random.Generator
     ) -> MechanismState:
@@ -191,7 +248,7 @@ class ClosedLoop(
         acceleration = 10.0 * robot.gearing * rng.uniform(-1.0, 1.0, size)
         v, a = robot.motion(q, R, rate, acceleration)
         none = np.zeros((samples, len(robot.actuated)))
-        return MechanismState(np.arange(samples, dtype=float), 0, q, v, a, R, none)
+        return MechanismState(np.arange(samples, dtype=float), 0, q, v, a, R, none, none)
 
     def state_of(
         self,
@@ -273,23 +330,3 @@ def _check_motors(mechanism, motors):
             exists=list(tree),
             do='correct it; name a motor in actuated:, independent: or friction:',
         )
-
-
-def _tuned(trial, cutoff, limit, notes):
-    """
-    Return the Observation of a Trial with the best cutoff and clock of the torque, and note them.
-
-    cutoff : [Hz] that is asked for, 0: of the smallest torque error
-    limit : largest clock offset [s], 0: of one clock
-    """
-    if not limit:
-        if not cutoff:
-            cutoff, notes['cutoff_curve'] = trial.choose_cutoff()
-        return trial.at(cutoff)
-    best = cutoff
-    for _ in range(3):  # an offset blurs the curve, a cutoff blurs the offset
-        if not cutoff:
-            best, notes['cutoff_curve'] = trial.choose_cutoff()
-        trial.shift, error = trial.torque_offset(best, limit, notes['torque'])
-    notes.update(torque_clock_offset=trial.shift, torque_clock_offset_error=error)
-    return trial.at(best)

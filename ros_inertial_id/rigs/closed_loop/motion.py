@@ -20,10 +20,18 @@ from ..measurement.markers import read_markers
 from ..measurement.sources import channel_of
 from ...dynamics.body_motion import frame_of
 from ...errors import ConfigError, RecordingError
+from ...measurement.joints.channels import NO_EFFORT
+from ...measurement.joints.kinematic_state import JointSpaceObservation
+from ...measurement.joints.observation import observe_joints
 from ...measurement.joints.sources import find_channel
 from ...measurement.recording import Channel, Recording
+from ...measurement.signals import smooth, zero_phase_kernel
 from ...options import option
 
+NO_CUTOFF = 1e9  # [Hz] a cutoff that filters nothing
+FASTER = 1.5  # times the rate of the motion: a torque that is low-passed before it is read
+BAND = 0.4  # of the rate of the motion that is kept of it
+LARGEST_CLOCK_OFFSET = 0.05  # [s] between an IMU and markers
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 MOTION = '/closed_loop/motion'
 TORQUES = '/closed_loop/torques'
@@ -51,22 +59,11 @@ class MotionOptions:
         'empty: the base link itself',
         unit='m, rad',
     )
-    find_camera: bool = option(
-        False,
-        'estimate the pose of the camera from the markers, starting from camera:; empty: '
-        'from anywhere',
-    )
     imus: tuple[str, ...] = option((), 'IMUs: "TOPIC LINK"; they are fused with the markers')
     torques: tuple[str, ...] = option(
         (),
         'torque sensors: "JOINT TOPIC [AXIS]"; axis x y z of a wrench\'s torque, fx fy fz of '
         'its force; empty: efforts of the joint states',
-    )
-    largest_clock_offset: float = option(
-        0.05,
-        'largest clock offset of torque or IMU that is looked for; 0: none',
-        unit='s',
-        at_least=0.0,
     )
 
 
@@ -96,7 +93,64 @@ def reconstruct(
     return replace(recording, channels=channels), notes
 
 
-def topics(options: Any, notes: Mapping[str, Any]) -> tuple[str, str]:
+def motor_joints(
+    recording: Recording, robot: Mechanism, options: Any, notes: Mapping[str, Any]
+) -> JointSpaceObservation:
+    """
+    Return the independent joints of a ``recording`` and the torques of the motors, unfiltered.
+
+    recording, notes : of ``reconstruct``
+    """
+    motion, effort = _topics(options, notes)
+    if not options.actuated:
+        _check_no_passive(recording, robot.motor_names, effort)
+    asked = replace(
+        options, joint_states_topic=motion, effort_topic=effort, cutoff=NO_CUTOFF, decimate=1
+    )
+    joints = observe_joints(recording, robot.coordinates, asked, robot.motor_names)
+    return replace(joints, effort=_on_slower_clock(joints.effort, joints.clock.period))
+
+
+def _check_no_passive(recording, motors, topic):
+    """Raise RecordingError where some ``motors``, all independent joints, have no effort."""
+    driven = set()
+    for channel in recording.channels.values():
+        if 'effort' not in channel.fields or topic not in ('', channel.topic):
+            continue
+        effort = np.nan_to_num(channel.fields['effort'])
+        exerts = (np.abs(effort) > NO_EFFORT).any(axis=0)
+        driven.update(np.array(channel.names)[exerts].tolist())
+    passive = [name for name in motors if name not in driven]
+    if not passive or len(passive) == len(motors):
+        return
+    active = ', '.join(name for name in motors if name in driven)
+    raise RecordingError(
+        f'{", ".join(passive)} is an independent joint without an effort',
+        expected='an effort of every independent joint, or the joints with a motor by name',
+        found='zero or none in every message',
+        do=f'of a passive joint: write actuated: [{active}]; else record its torque',
+    )
+
+
+def _on_slower_clock(effort, period):
+    """
+    Return {joint: (stamps, values)} of which samples ``period`` [s] apart hold all below the band.
+
+    Read at slower stamps as they are, most samples of a fast torque would be lost and its noise
+    folded into the band of the motion.
+    """
+    out = {}
+    for name, (t, x) in effort.items():
+        step = float(np.median(np.diff(t)))
+        kernel = zero_phase_kernel(step, BAND / period)
+        if FASTER * step < period and len(t) > len(kernel):
+            even = np.arange(t[0], t[-1] + 0.5 * step, step)
+            t, x = even, smooth(np.interp(even, t, x)[:, None], kernel)[:, 0]
+        out[name] = t, x
+    return out
+
+
+def _topics(options, notes):
     """Return (joint_states_topic, effort_topic) of the Recording by ``options``; see above."""
     motion, effort = options.joint_states_topic, options.effort_topic
     if options.markers:
@@ -116,11 +170,10 @@ def _see(recording, robot, options):
     markers = read_markers(recording, options.markers)
     for marker in markers:
         frame_of(robot.robot, marker.link)
-    frames, of_camera = view(robot, markers, options)
+    frames = view(markers, options.camera)
     seen = reconstruct_markers(robot, frames, options.marker_noise, options.tag_noise)
     notes = dict(
         seen.notes,
-        **of_camera,
         marker_deviation={
             name: float(np.sqrt(np.median(seen.covariance[:, i, i])))
             for i, name in enumerate(robot.coordinates)
@@ -129,7 +182,7 @@ def _see(recording, robot, options):
     t, motion = seen.t, {'position': seen.z}
     if options.imus:
         t, z, velocity, fused = fuse_imus(
-            recording, robot, seen, options.imus, options.largest_clock_offset
+            recording, robot, seen, options.imus, LARGEST_CLOCK_OFFSET
         )
         motion = {'position': z, 'velocity': velocity}
         notes.update(fused)

@@ -35,26 +35,18 @@ def noise_errors(
     values : (p,) of ``parameters``.  Nothing is yielded where no error is known.
     """
     joints, rng = observation.joints, np.random.default_rng(0)
-    late = observation.summary.details.get('torque_clock_offset_error', 0.0)
-    white = _has_noise(joints)
-    if not (white or late):
+    if not _has_noise(joints):
         return
     times = max(1.0, observation.samples(training=True) / LOOKED)
-    # The same in all samples: they grow with their number, noise with the root of it.
-    late = late * np.sqrt(times) * rng.standard_normal(DRAWS)
-    if white:
-        standard_deviation = _deviation(joints)
+    standard_deviation = _deviation(joints)
     done = 0
     for state in observation.states(training=True):
         if done >= LOOKED:
             return
         done += len(state.t)
-        errors = np.multiply.outer(_force_rate(robot, joints, state).T, late)
-        if white:
-            noise = _drawn(joints, len(state.t), standard_deviation, rng)
-            slopes = _slopes(robot, state, parameters, values)
-            errors = np.einsum('ojnk,onjr->knr', slopes, noise) + errors
-        yield state, errors, times
+        noise = _drawn(joints, len(state.t), standard_deviation, rng)
+        slopes = _slopes(robot, state, parameters, values)
+        yield state, np.einsum('ojnk,onjr->knr', slopes, noise), times
 
 
 def _has_noise(joints):
@@ -100,14 +92,6 @@ def _axes(joints):
     size = np.linalg.norm(response, axis=0)
     values, axes = np.linalg.eigh(response.T @ response / np.outer(size, size))
     return size[:, None] * axes * np.sqrt(np.maximum(values, 0.0))
-
-
-def _force_rate(robot, joints, state):
-    """Return R' dtau/dt (N, k) of a MechanismState."""
-    step = joints.clock.period
-    before, after = (joints.on_clock(joints.effort, state.t + x) for x in (-step, step))
-    rate = joints.effort_source.torque(after - before) / (2.0 * step)
-    return state.force(robot.actuated, rate)
 
 
 def _deviation(joints):

@@ -18,6 +18,7 @@ from ..dynamics.mechanism import Mechanism
 from ...dynamics.body_motion import energy_rows
 from ...dynamics.inertial_parameters import body_parameters, Parameter, SYMBOLS
 from ...dynamics.regressor import tree_rows
+from ...measurement.joints.effort_source import EffortSource
 from ...measurement.joints.kinematic_state import JointSpaceObservation, JointSpaceState
 from ...measurement.summary import Summary
 
@@ -32,6 +33,7 @@ class MechanismState:
     t : (N,) [s]; segment : number of the stretch
     q, v, a : (N, n) all joints [rad, m, s]; R : (N, n, k) with v = R zdot
     tau : (N, m) of the actuated joints [N m] ([N]) as recorded
+    late : (N, m) the same filtered like the motion, whose rate tells a delay
     alone : no sample follows another, so that friction with a memory is as developed
     """
 
@@ -42,10 +44,14 @@ class MechanismState:
     a: np.ndarray
     R: np.ndarray
     tau: np.ndarray
+    late: np.ndarray | None = None
     alone: bool = False
 
     def rows(self, part: slice) -> 'MechanismState':
         """Return the MechanismState of the samples chosen by a slice."""
+        late = self.late
+        if late is not None:
+            late = late[part]
         return replace(
             self,
             t=self.t[part],
@@ -54,6 +60,7 @@ class MechanismState:
             a=self.a[part],
             R=self.R[part],
             tau=self.tau[part],
+            late=late,
         )
 
     def force(self, actuated: Sequence[int], tau: np.ndarray | None = None) -> np.ndarray:
@@ -76,6 +83,11 @@ class Observation:
     continuation: Continuation
     summary: Summary
     closed: dict[bool, list[MechanismState]] = field(default_factory=dict, compare=False)
+
+    @property
+    def effort_source(self) -> EffortSource:
+        """Return what the efforts of the motors are."""
+        return self.joints.effort_source
 
     def samples(self, training: bool = False) -> int:
         """Return about how many samples ``states`` will yield."""
@@ -108,7 +120,7 @@ def close(
         continuation = Continuation(robot)
     q, R = continuation.follow(state.q, state.t)
     v, a = robot.motion(q, R, state.v, state.a)
-    return MechanismState(state.t, state.segment, q, v, a, R, state.tau_raw)
+    return MechanismState(state.t, state.segment, q, v, a, R, state.tau_raw, state.tau)
 
 
 def all_parameters(robot: Mechanism) -> list[Parameter]:

@@ -70,6 +70,45 @@ def instrumental(
     )
 
 
+class InstrumentalRows:
+    """
+    Normal equations of rows and their instruments, any columns of which are solved alone.
+
+    pairs : see ``score_covariance``; deviation : row group -> standard deviation of its rows
+    count : p columns
+    """
+
+    def __init__(
+        self,
+        pairs: Sequence[tuple[RegressorBlock, RegressorBlock]],
+        deviation: Mapping[str, float],
+        count: int,
+    ) -> None:
+        self._pairs, self._deviation, self._places = pairs, deviation, np.arange(count)
+        self._ZW, self._Zy = weighted(moments_of(pairs, self._places), deviation)
+
+    def solved(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return the solution (p,) of ``columns`` (k,), the others zero, and the inverse (k, k).
+
+        NaN where nothing moved one of them: no number is determined.
+        """
+        ZW = self._ZW[np.ix_(columns, columns)]
+        size = np.maximum(np.sqrt(np.abs(np.diag(ZW))), 1e-300)  # columns have several units
+        try:
+            inverse = np.linalg.inv(ZW / size / size[:, None]) / size / size[:, None]
+        except np.linalg.LinAlgError:
+            inverse = np.full(ZW.shape, np.nan)
+        solution = np.zeros(len(self._Zy))
+        solution[columns] = inverse @ self._Zy[columns]
+        return solution, inverse
+
+    def scores(self, residuals: Residuals) -> np.ndarray:
+        """Return the covariance (p, p) of the sums Z'r by the spectrum of ``residuals``."""
+        gamma = tapered_autocovariances(residuals)
+        return score_covariance(self._pairs, gamma, self._deviation, self._places)
+
+
 def _scores(problem, read, instruments, estimated):
     """Return the covariance (b, b) of Z'r weighted, r the residual of (params, deviations)."""
     base, (beta, standard_deviation) = problem.base, estimated

@@ -24,9 +24,11 @@ from scipy.linalg import eigh
 from ...dynamics.regressor import RegressorBlock
 from ...estimation.base_parameters import BaseParameters
 from ...estimation.estimators import (
+    DESCRIPTION,
     effective_standard_deviation,
     Estimate,
     finish,
+    MOTION,
     prior_rows,
     Problem,
 )
@@ -58,9 +60,12 @@ class MotionNoise:
             uncorrelated, estimate.params, estimate.standard_deviation, estimate.leaning
         ).cov_params
         prior, _ = prior_rows(problem.base)
-        meat = prior.T @ prior * estimate.leaning
-        meat += self._meat(problem, estimate, solved_weights(problem, estimate))
-        return _with_covariance(estimate, inverse @ meat @ inverse)
+        moved, others = self._meat(problem, estimate, solved_weights(problem, estimate))
+        by_source = {
+            MOTION: inverse @ moved @ inverse,
+            DESCRIPTION: inverse @ (prior.T @ prior * estimate.leaning) @ inverse,
+        }
+        return _with_covariance(estimate, by_source, inverse @ others @ inverse)
 
     def under_prior(self, problem: Problem, estimate: Estimate, prior: np.ndarray) -> Estimate:
         """
@@ -79,31 +84,36 @@ class MotionNoise:
             0
         ]  # without what only noise excites
         prior = prior / np.outer(scale, scale)
-        meat = self._meat(problem, estimate, weights) * np.outer(scale, scale)
         still = np.linalg.inv(np.eye(len(prior)) + prior @ rows.T @ rows)
-        gain = still @ prior
-        covariance = still @ prior @ still.T + gain @ excited.T @ meat @ excited @ gain.T
-        return _with_covariance(estimate, covariance * np.outer(scale, scale))
+        move = scale[:, None] * (still @ prior @ excited.T) * scale  # from scores to params
+        moved, others = self._meat(problem, estimate, weights)
+        by_source = {
+            MOTION: move @ moved @ move.T,
+            DESCRIPTION: still @ prior @ still.T * np.outer(scale, scale),
+        }
+        return _with_covariance(estimate, by_source, move @ others @ move.T)
 
     def _meat(self, problem, estimate, weights):
-        """Return the covariance (b, b) of the weighted rows' scores by all noise."""
+        """Return covariances (b, b) of the weighted rows' scores, by this noise and all other."""
         sd = effective_standard_deviation(problem, estimate.standard_deviation)
         scores = np.sum([s / weights[name] ** 2 for name, s in self.scores.items()], 0)
-        meat = scores @ scores.T / scores.shape[1]
+        others = np.zeros((len(scores), len(scores)))
         for name, share in self.shares.items():
-            rows = problem.factors.groups[name].equations(len(meat)) * sd[name]
-            meat += share * rows.T @ rows / weights[name] ** 4
-        return meat
+            rows = problem.factors.groups[name].equations(len(others)) * sd[name]
+            others += share * rows.T @ rows / weights[name] ** 4
+        return scores @ scores.T / scores.shape[1], others
 
 
-def _with_covariance(estimate, covariance):
-    """Return the Estimate with another covariance (b, b)."""
+def _with_covariance(estimate, by_source, others):
+    """Return the Estimate with covariances {source: (b, b)} and that by all ``others`` (b, b)."""
+    covariance = sum(by_source.values(), others)
     error = np.sqrt(np.diag(covariance))
     return replace(
         estimate,
         cov_params=covariance,
         bse=error,
         data_bse=estimate.data_bse * error / estimate.bse,
+        by_source=by_source,
     )
 
 
@@ -215,6 +225,7 @@ def _made_good(problem, estimate, scales, rows, noise):
         cov_params=covariance,
         bse=error,
         data_bse=estimate.data_bse * error / estimate.bse,
+        by_source={s: move @ part @ move.T for s, part in estimate.by_source.items()},
         system=(A @ keep, b),
     )
 

@@ -35,7 +35,8 @@ class BaseMotion(ABC):
     """
     What was measured of a base: stamps t (n,) [s] and values (n, k), and where.
 
-    frame : of the sensor, fixed to the base; late : [s] that its stamps are late
+    frame : of the sensor, fixed to the base
+    late : [s] that its stamps are late; late_error : its standard error, None where it is as given
     """
 
     topic: str
@@ -43,6 +44,7 @@ class BaseMotion(ABC):
     values: np.ndarray
     frame: Frame
     late: float = 0.0
+    late_error: float | None = None
 
     @property
     def stamps(self) -> np.ndarray:

@@ -6,18 +6,18 @@ that are stamped late are one column each beside the parameters, by the rates of
 change without one piece of the recording says how sure they are (jackknife).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .doubts import contact_doubts, mounting_doubts, upside_down
 from .observation import FloatingObservation, FloatingState
 from .robot import FloatingRobot
-from .rows import efforts, FloatingRows
+from .rows import efforts, FloatingRows, row_names
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import RecordingError
 from ...estimation.least_squares import left_out, standard_errors
@@ -33,7 +33,7 @@ LARGEST_OFFSET = 0.05  # [s]
 STEP = 1e-3  # [s], by which a base is moved to see what a later one changes
 ROUNDS = 3  # an offset changes the slope that it is found by
 MOST_LOOKS = 6  # rows are read anew once offsets are applied
-SETTLED = 5e-4  # [s]: a smaller offset needs no further look
+SETTLED = 5e-5  # [s]: a smaller change needs no further look
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,16 @@ class Offsets:
     efforts: float
     base_error: float
     efforts_error: float
+
+    def after(self, applied: 'Offsets') -> 'Offsets':
+        """Return the whole of what was found after some was ``applied``."""
+        base, late = applied.base + self.base, applied.efforts + self.efforts
+        return replace(self, base=base, efforts=late)
+
+    def where_sure(self) -> 'Offsets':
+        """Return the offsets that are applied: those that are sure."""
+        base = _applied(self.base, self.base_error)
+        return replace(self, base=base, efforts=_applied(self.efforts, self.efforts_error))
 
 
 def first_look(
@@ -56,50 +66,72 @@ def first_look(
     RecordingError where an offset is larger than can be believed.
     """
     parameters = method.parameters(robot, options)
-    found = None
-    states = _thinned(observation)
-    fit = _Fit(robot, parameters, states)
-    mounting = upside_down(robot, states)
-    if not mounting:
+    fit = _Fit(robot, parameters, _thinned(observation))
+    doubts = upside_down(robot, fit.states)
+    if not doubts:
         residual = partial(_relative, robot, parameters)
-        mounting = mounting_doubts(observation, residual, fit.relative > POOR)
-    looking = options.find_time_offset and not mounting
-    looks = 0
-    while looking and looks < MOST_LOOKS:
-        if looks:
-            states = _thinned(observation)
-            fit = _Fit(robot, parameters, states)
-        offsets = fit.offsets()
-        late = _applied(offsets.base, offsets.base_error)
-        efforts_late = _applied(offsets.efforts, offsets.efforts_error)
-        observation = observation.with_clocks(late, efforts_late)
-        found = _summed(found, offsets)
+        doubts = mounting_doubts(observation, residual, fit.relative > POOR)
+    if options.find_time_offset and not doubts:
+        observation, fit = _clocks_set_right(observation, fit)
+    if not doubts:
+        doubts = contact_doubts(observation, robot, fit.states, fit.forces())
+    return observation.with_details(base_topic=observation.base.topic, doubts=doubts)
+
+
+def _clocks_set_right(
+    observation: FloatingObservation, fit: '_Fit'
+) -> tuple[FloatingObservation, '_Fit']:
+    """
+    Return an observation with its clocks set right, and the fit of it.
+
+    fit : of the observation as it is
+    A slope holds for small offsets, so that looks follow until one moves less than SETTLED.
+    """
+    applied = Offsets(0.0, 0.0, 0.0, 0.0)
+    moved, looks = np.inf, 0
+    while moved > SETTLED and looks < MOST_LOOKS:
+        found = fit.offsets().after(applied)
+        before, applied = applied, found.where_sure()
+        base, efforts_late = applied.base - before.base, applied.efforts - before.efforts
+        moved = max(abs(base), abs(efforts_late))
+        if moved > 0.0:
+            observation = observation.with_clocks(base, efforts_late)
+            fit = fit.of(_thinned(observation))
         looks += 1
-        looking = max(abs(late), abs(efforts_late)) > SETTLED
-    doubts = mounting or contact_doubts(observation, robot, states, fit.forces())
-    details: dict[str, Any] = {'doubts': doubts}
-    if found is not None:
-        _check(found, observation)
-        details['base_time_offset'] = found.base
-        details['base_time_offset_error'] = found.base_error
-        summary = replace(
-            observation.summary,
-            time_offset_found=found.efforts,
-            time_offset_error=found.efforts_error,
-        )
-        observation = replace(observation, summary=summary)
-    return observation.with_details(base_topic=observation.base.topic, **details)
+    _check(found, observation)
+    summary = replace(
+        observation.summary,
+        time_offset_found=found.efforts,
+        time_offset_error=found.efforts_error,
+    )
+    motion = replace(observation.base, late_error=found.base_error)
+    observation = replace(observation, base=motion, summary=summary).with_details(
+        base_time_offset=found.base, base_time_offset_error=found.base_error
+    )
+    return observation, fit
 
 
-def _thinned(observation: FloatingObservation) -> list[FloatingState]:
-    """Return the training states of an observation, SAMPLES of them at most."""
+class _Samples(NamedTuple):
+    """Some samples of a piece: what they are, and the rate (N, n) of the efforts there [N m/s]."""
+
+    state: FloatingState
+    rate: np.ndarray
+
+
+def _of_pieces(states: Iterable[FloatingState], every: slice) -> list[_Samples]:
+    """Return the _Samples of ``states``, ``every`` so many; rates are those among all samples."""
+    return [_Samples(state.rows(every), EffortSource.rate(state)[every]) for state in states]
+
+
+def _thinned(observation: FloatingObservation) -> list[_Samples]:
+    """Return training samples of an observation, SAMPLES of them at most."""
     every = slice(None, None, 1 + observation.samples(training=True) // SAMPLES)
-    states = [state.rows(every) for state in observation.states(training=True)]
-    if not sum(len(state.t) for state in states):
+    pieces = _of_pieces(observation.states(training=True), every)
+    if not sum(len(piece.rate) for piece in pieces):
         raise RecordingError(
             'no sample of joints and base is left after filtering', found='too short a recording'
         )
-    return states
+    return pieces
 
 
 def _relative(
@@ -107,19 +139,8 @@ def _relative(
 ) -> float:
     """Return the residual of a fit of few samples of an ``observation``, relative to the rows."""
     few = slice(None, None, 1 + observation.samples(training=True) // SAMPLES_OF_OTHERS)
-    states = [
-        state.rows(few) for state in islice(observation.states(training=True), PIECES_OF_STATES)
-    ]
-    return _Fit(robot, parameters, states).relative
-
-
-def _summed(before: Offsets | None, more: Offsets) -> Offsets:
-    """Return what is found after what was applied ``before``."""
-    if before is None:
-        return more
-    base = _applied(before.base, before.base_error) + more.base
-    late = _applied(before.efforts, before.efforts_error) + more.efforts
-    return replace(more, base=base, efforts=late)
+    states = islice(observation.states(training=True), PIECES_OF_STATES)
+    return _Fit(robot, parameters, _of_pieces(states, few)).relative
 
 
 def _applied(offset: float, error: float) -> float:
@@ -144,6 +165,23 @@ def _check(found: Offsets, observation: FloatingObservation) -> None:
             )
 
 
+def moved_by_clocks(
+    observation: FloatingObservation,
+    robot: FloatingRobot,
+    parameters: Sequence[Parameter],
+    values: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return rows (r, N, p), and (r, N, 2) what clocks of base and efforts change by their errors.
+
+    values : (p,) of the ``parameters``
+    """
+    fit = _Fit(robot, parameters, _thinned(observation), as_they_stand=True)
+    fit.values = values
+    late = fit.late() * observation.clock_errors
+    return fit.by_row(fit.rows), fit.by_row(late)
+
+
 class _Fit:
     """
     Parameters of states under the prior of the description, beside two offsets of clocks.
@@ -155,35 +193,44 @@ class _Fit:
         self,
         robot: FloatingRobot,
         parameters: Sequence[Parameter],
-        states: Sequence[FloatingState],
+        pieces: Sequence[_Samples],
+        as_they_stand: bool = False,
     ) -> None:
-        self._robot, self._states = robot, states
+        self._robot, self._parameters = robot, parameters
+        self.states = states = [piece.state for piece in pieces]
         self._rows = FloatingRows(robot, parameters, np.ones(len(parameters), dtype=bool))
         self._nominal = np.array([p.nominal for p in parameters])
         self._sd = np.array([p.prior_sd for p in parameters])
         self._count = len(parameters)
-        # Whatever is said of the feet: rows of feet that all may stand hold.
-        self._left = [self._rows.projection(_all_standing(state)) for state in states]
+        standing = states
+        if not as_they_stand:  # whatever is said of the feet: rows of feet that all may stand hold
+            standing = [_all_standing(state) for state in states]
+        self._left = [self._rows.projection(state) for state in standing]
         self._friction = [self._rows.friction(state) for state in states]
         A, y, rate = [], [], []
-        for state, left, friction in zip(states, self._left, self._friction):
+        for (state, slope), left, friction in zip(pieces, self._left, self._friction):
             A.append(_flat(left(self._rows.full(state, friction))))
             y.append(_flat(left(efforts(state.tau))))
-            rate.append(_flat(left(efforts(EffortSource.rate(state)))))
-        self._A, self._y, self._rate = map(np.concatenate, (A, y, rate))
-        self._target = self._y[:, 0] - self._A @ self._nominal
-        self._scale = float(np.std(self._target)) * 0.1 + 1e-9
-        self._grams = self._by_piece(np.column_stack([self._A * self._sd, self._target]))
-        x = self._solve(sum(self._grams))
+            rate.append(_flat(left(efforts(slope))))
+        self.rows, self._y, self._rate = map(np.concatenate, (A, y, rate))
+        self._target = self._y[:, 0] - self.rows @ self._nominal
+        self._scale = float(np.std(self._target))
+        for _ in range(ROUNDS):  # the prior's weight is that beside what is left
+            sums = self._by_piece(np.column_stack([self.rows * self._sd, self._target]))
+            x = self._solve(sum(sums))
+            lacking = self._target - self.rows @ (self._sd * x)
+            self._scale = float(np.std(lacking)) + 1e-9
         self.values = self._nominal + self._sd * x
-        lacking = self._target - self._A @ (self._sd * x)
         self.relative = float(np.linalg.norm(lacking) / np.linalg.norm(self._y))
+
+    def of(self, pieces: Sequence[_Samples]) -> '_Fit':
+        """Return the fit of other samples of the same robot."""
+        return _Fit(self._robot, self._parameters, pieces)
 
     def offsets(self) -> Offsets:
         """Return how late base and efforts are."""
         for _ in range(ROUNDS):
-            late = np.column_stack([self._base_slope(), -self._rate[:, 0]])
-            whole = np.column_stack([self._A * self._sd, late, self._target])
+            whole = np.column_stack([self.rows * self._sd, self.late(), self._target])
             grams = self._by_piece(whole)
             x, without = left_out(grams, self._solve)
             self.values = self._nominal + self._sd * x[: self._count]
@@ -193,15 +240,24 @@ class _Fit:
     def forces(self) -> list[np.ndarray]:
         """Return of every state what joints lack (B, n) [N m]: what forces of feet explain."""
         out = []
-        for state, friction in zip(self._states, self._friction):
+        for state, friction in zip(self.states, self._friction):
             rows = self._rows.full(state, friction)[6:]
             out.append(np.einsum('rpb,p->br', rows, self.values) - state.tau)
         return out
 
+    def late(self) -> np.ndarray:
+        """Return what base and efforts change of the rows (N, 2) that are stamped 1 s later."""
+        return np.column_stack([self._base_slope(), -self._rate[:, 0]])
+
+    def by_row(self, flat: np.ndarray) -> np.ndarray:
+        """Return (r, N, k) of each row what stands sample by sample (N r, k)."""
+        rows = len(row_names(self._robot)[0])
+        return flat.reshape(-1, rows, flat.shape[1]).transpose(1, 0, 2)
+
     def _base_slope(self):
         """Return what a base stamped one second later changes of the rows' prediction (N,)."""
         out = []
-        for state, left, friction in zip(self._states, self._left, self._friction):
+        for state, left, friction in zip(self.states, self._left, self._friction):
             moved = replace(state, base=state.base + STEP * state.base_rate)
             change = self._rows.full(moved, friction) - self._rows.full(state, friction)
             slope = np.einsum('rpb,p->rb', change, self.values)[:, None] / STEP

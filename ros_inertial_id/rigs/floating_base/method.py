@@ -16,10 +16,11 @@ import numpy as np
 
 from .base_motion import base_motion
 from .contacts import recorded_contacts
-from .first_look import first_look
+from .first_look import first_look, moved_by_clocks
 from .observation import FloatingObservation, FloatingState
 from .robot import CARRIED, floating_robot, FloatingRobot, FLYING, STANDING
-from .rows import efforts, FloatingRows, groups_of, ROWS_BLOCK
+from .rows import efforts, FloatingRows, groups_of, row_names, ROWS_BLOCK
+from ..estimation.clock_errors import ClockRows, LateClocks
 from ...dynamics.friction import check_laws, given_widths, JOINT_TERMS, law_of
 from ...dynamics.inertial_parameters import body_parameters, Parameter
 from ...dynamics.regressor import RegressorBlock
@@ -55,7 +56,8 @@ class FloatingBaseOptions(RobotOptions, SignalOptions):
     )
     feet: tuple[str, ...] = option(
         (),
-        'links that may touch the ground: "LINK RADIUS" of a ball [m], "LINK sole" of a face',
+        'links that may touch the ground: "LINK RADIUS" of a ball [m], "LINK sole" of a face; '
+        'X Y Z [m] behind it: where in the link',
     )
     contact_topic: str = topic_option(
         '',
@@ -93,7 +95,9 @@ def widths_of(options: FloatingBaseOptions) -> dict[str, tuple[float, ...]]:
 
 
 class FloatingBase(
-    Method[FloatingRobot, FloatingState, FloatingObservation, FloatingBaseOptions], JointMotion
+    Method[FloatingRobot, FloatingState, FloatingObservation, FloatingBaseOptions],
+    JointMotion,
+    LateClocks,
 ):
     """Torques of joints, and force and moment on the base, without the forces of the feet."""
 
@@ -159,6 +163,24 @@ class FloatingBase(
             y, y_raw = (left(efforts(tau))[:, 0] for tau in (piece.tau, piece.tau_raw))
             groups = groups_of(robot, rows.columns, W, y, y_raw)
             yield RegressorBlock(piece.t, state.segment, groups)
+
+    def clock_rows(
+        self,
+        observation: FloatingObservation,
+        robot: FloatingRobot,
+        parameters: Sequence[Parameter],
+        values: np.ndarray,
+    ) -> ClockRows | None:
+        """
+        Return the ClockRows of an ``observation``, of base and efforts; see LateClocks.
+
+        values : (p,) of the ``parameters``
+        """
+        if observation.clock_errors is None:
+            return None
+        rows, moved = moved_by_clocks(observation, robot, parameters, values)
+        names = row_names(robot)[0]
+        return ClockRows(dict(zip(names, rows)), dict(zip(names, moved)))
 
     def random_state(
         self, robot: FloatingRobot, samples: int, rng: np.random.Generator

@@ -84,6 +84,14 @@ class FloatingObservation:
         joints = with_time_offset(self.joints, efforts_late)
         return self.over(joints, self.base.with_late(base_late), self.contacts, self.feet)
 
+    @property
+    def clock_errors(self) -> tuple[float, float] | None:
+        """Return standard errors [s] of how late base and efforts are, None if not looked for."""
+        of_base, of_efforts = self.base.late_error, self.summary.time_offset_error
+        if of_base is None or of_efforts is None:
+            return None
+        return of_base, of_efforts
+
     def with_details(self, **details: object) -> 'FloatingObservation':
         """Return it with more ``details`` in its summary."""
         return replace(self, summary=self.summary.with_details(**details))

@@ -1,17 +1,26 @@
 """FloatingRobot: a tree of joints on a base that moves, and the feet that touch the ground."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 import hashlib
+import re
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 
 from ...dynamics.body_motion import Frame, frame_of
+from ...dynamics.description import attribute, numbers_in, parsed_xml
 from ...dynamics.robot_model import FloatingTree, robot_from_options, RobotModel
 from ...errors import ConfigError
 
 STANDING, CARRIED, FLYING = 'standing', 'carried', 'flying'
 SOLE = 'sole'
+NUMBER = r'[-+]?\d*\.?\d+(?:e[-+]?\d+)?'
+FOOT = re.compile(
+    rf'(?P<link>\S+)\s+(?P<touch>{SOLE}|0(?:\.\d+)?|\.\d+)(?P<place>(?:\s+{NUMBER}){{3}})?', re.I
+)
+BASES = 'floating', 'planar'  # types of the joint by which a base moves
 
 
 @dataclass(frozen=True)
@@ -124,6 +133,7 @@ def floating_robot(urdf: str, options: Any, gravity_base: np.ndarray) -> Floatin
     options : of the method; gravity_base : (3,) in the frame of an upright base [m/s^2]
     ConfigError where feet and ``base`` contradict each other.
     """
+    urdf = base_that_moves(urdf, options.locked_joints)
     tree = robot_from_options(urdf, options, gravity_base)
     feet = tuple(_foot(tree, line) for line in options.feet)
     if options.base == STANDING and not feet:
@@ -141,23 +151,52 @@ def floating_robot(urdf: str, options: Any, gravity_base: np.ndarray) -> Floatin
     return FloatingRobot(tree, base_inertia, feet, options.base == CARRIED)
 
 
+def base_that_moves(urdf: str, locked: Sequence[str]) -> str:
+    """
+    Return a URDF text from the link on that a joint of BASES carries, itself where there is none.
+
+    locked : joints that are held
+    """
+    robot = parsed_xml(urdf)
+    joints = robot.findall('joint')
+    carry = [j for j in joints if j.get('type') in BASES and j.get('name') not in locked]
+    if len(carry) != 1:
+        return urdf
+    links = {_end(carry[0], 'child')}
+    size = 0
+    while size < len(links):
+        size = len(links)
+        links.update(_end(joint, 'child') for joint in joints if _end(joint, 'parent') in links)
+    for joint in joints:
+        if _end(joint, 'parent') not in links:
+            robot.remove(joint)
+    for link in robot.findall('link'):
+        if link.get('name') not in links:
+            robot.remove(link)
+    return ElementTree.tostring(robot, encoding='unicode')
+
+
+def _end(joint: ElementTree.Element, end: str) -> str:
+    """Return the name of the link at the ``end`` (parent, child) of a ``joint``."""
+    return attribute(joint, end, 'link')
+
+
 def _foot(tree: RobotModel, line: str) -> Foot:
     """Return the Foot of a ``line`` of the option ``feet``."""
-    words = line.split()
-    if len(words) == 2:
-        frame = frame_of(tree, words[0], 'correct feet:')
-        if frame.body < 0:
-            raise ConfigError('option feet', found=f'{words[0]}, which no joint moves')
-        if words[1] == SOLE:
-            return Foot(frame, None)
-        try:
-            radius = float(words[1])
-        except ValueError:
-            radius = -1.0
-        if 0.0 <= radius < 1.0:
-            return Foot(frame, radius)
-    raise ConfigError(
-        'option feet',
-        found=repr(line),
-        expected='"LINK RADIUS" of a foot that touches at a point [m], or "LINK sole"',
-    )
+    match = FOOT.fullmatch(line.strip())
+    if match is None:
+        raise ConfigError(
+            'option feet',
+            found=repr(line),
+            expected='"LINK RADIUS" of a foot that touches at a point [m], or "LINK sole", and '
+            'X Y Z [m] in the frame of the link where it is not there',
+        )
+    frame = frame_of(tree, match['link'], 'correct feet:')
+    if frame.body < 0:
+        raise ConfigError('option feet', found=f'{frame.name}, which no joint moves')
+    place = numbers_in(match['place'] or '')
+    if place:
+        frame = replace(frame, position=frame.position + frame.rotation @ place)
+    if match['touch'] == SOLE:
+        return Foot(frame, None)
+    return Foot(frame, float(match['touch']))

@@ -15,7 +15,7 @@ from scipy.linalg import null_space
 from .observation import LiveWrench, observe_wrenches
 from .payload_link import urdf_with_payload
 from .rig import body_rig, BodyRig, PAYLOAD, payload_rig
-from ..bodies.method import BodiesMethod, BodiesOptions, dense_rows, Hypothesis
+from ..bodies.method import BodiesMethod, BodiesOptions, dense_rows, mass_limits
 from ..bodies.observation import BodiesObservation, BodiesState
 from ..dynamics.rigid_bodies import AXES, composite_rows, own_rows, ROW_UNITS, wrench_groups
 from ...dynamics.inertial_parameters import Parameter, ten_of_body
@@ -23,7 +23,7 @@ from ...dynamics.regressor import BLOCK, RegressorBlock
 from ...errors import ConfigError
 from ...measurement.recording import Recording
 from ...measurement.summary import Summary
-from ...methods.capabilities import Live
+from ...methods.capabilities import Addition, Limit, Live
 from ...options import option, topic_option
 
 BIAS_SCALE, BIAS_PRIOR_SD = (1.0,) * 3 + (0.1,) * 3, (200.0,) * 3 + (20.0,) * 3  # [N], [N m]
@@ -112,7 +112,7 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
                 out += _biases(number, wrench.topic or 'sensor')
         return tuple(out)
 
-    def observed(
+    def observe(
         self, recording: Recording, robot: BodyRig, options: RigidBodyOptions
     ) -> BodiesObservation:
         """Return the BodiesObservation of the bodies and wrenches in a Recording."""
@@ -138,39 +138,51 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
             frame = summary.details['sources'][topic]['frame_id']
         return urdf_with_payload(robot.urdf, frame, links[PAYLOAD])
 
-    def heaviest(self, options: RigidBodyOptions) -> float:
-        """Return the mass [kg] that a body may have by the ``options``."""
-        return options.mass
+    def limits(
+        self,
+        state: BodiesState,
+        robot: BodyRig,
+        parameters: Sequence[Parameter],
+        options: RigidBodyOptions,
+    ) -> Iterator[Limit]:
+        """Yield the mass that a body may have by the ``options``."""
+        yield from mass_limits(parameters, options.mass)
 
-    def hypotheses(self, robot: BodyRig, options: RigidBodyOptions) -> Sequence[Hypothesis]:
-        """Return the errors of clocks and of gravity that a BodyRig may have."""
+    def additions(self, robot: BodyRig, options: RigidBodyOptions) -> Sequence[Addition]:
+        """Return what a BodyRig may have besides: a late wrench, gravity otherwise."""
+        parameters = self.parameters(robot, options)
+
+        def late(state, robot, values):
+            _, y = dense_rows(list(self.regress(state, robot, parameters)), len(parameters))
+            return -np.gradient(y, state.t, axis=0)[:, :, None]
+
         out = [
-            Hypothesis(
+            Addition(
                 'wrench late',
-                _slope,
-                np.array([UNNOTICED_TIME_OFFSET]),
+                late,
                 _late_words,
                 'stamp both by one clock, or shift the stamps of the wrench',
+                (UNNOTICED_TIME_OFFSET,),
             )
         ]
         if robot.shows_attitude:
-            out.append(self._gravity_tilted(robot, self.parameters(robot, options)))
+            out.append(self._gravity_tilted(robot, parameters))
         return out
 
     def _gravity_tilted(self, robot, parameters):
-        """Return the Hypothesis that gravity points elsewhere than described."""
+        """Return the Addition that gravity points elsewhere than described."""
         g = np.asarray(robot.gravity_base)
         across = null_space(g[None])  # (3, 2)
 
-        def rows(state):
+        def rows(state, robot):
             return dense_rows(list(self.regress(state, robot, parameters)), len(parameters))[0]
 
-        def columns(state, y, values):
-            W = rows(state)
-            changes = [(rows(_accelerated(state, e)) - W) @ values for e in across.T]
+        def columns(state, robot, values):
+            W = rows(state, robot)
+            changes = [(rows(_accelerated(state, e), robot) - W) @ values for e in across.T]
             return np.stack(changes, axis=2)
 
-        def words(numbers, errors, sure):
+        def words(numbers, errors):
             shown = g + across @ numbers
             angle = np.degrees(np.arctan2(np.linalg.norm(numbers), np.linalg.norm(g)))
             listed = ' '.join(f'{x:.2f}' for x in shown / np.linalg.norm(shown) * 9.81)
@@ -179,12 +191,12 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
                 f'show gravity {listed}'
             )
 
-        return Hypothesis(
+        return Addition(
             'gravity tilted',
             columns,
-            np.full(2, UNNOTICED_TILT * np.linalg.norm(g)),
             words,
             'give this mounting:',
+            (UNNOTICED_TILT * np.linalg.norm(g),) * 2,
         )
 
     def regress(
@@ -232,12 +244,7 @@ def _biases(number, topic):
     return out
 
 
-def _slope(state, y, values):
-    """Return the change (N, m, 1) of y (N, m) with a wrench that is stamped late [1/s]."""
-    return -np.gradient(y, state.t, axis=0)[:, :, None]
-
-
-def _late_words(numbers, errors, sure):
+def _late_words(numbers, errors):
     return (
         f'the wrench is stamped {1e3 * numbers[0]:.2f} +- {1e3 * errors[0]:.2f} ms '
         f'late against the motion'

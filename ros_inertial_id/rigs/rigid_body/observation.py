@@ -263,7 +263,7 @@ class _RecordedMotion(_PoseMotion):
         smooth = [signals.smooth(on_clock(s.t, s.values, t), kernel) for s in measured]
         poses, rates = smooth[: len(self.seen)], smooth[len(self.seen) :]
         return tuple(
-            state_of_rates(pose, rate, described.axes, self.gravity)
+            state_of_rates(pose, rate, described, self.gravity)
             for pose, rate, described in zip(poses, rates, self.robot.rates)
         )
 

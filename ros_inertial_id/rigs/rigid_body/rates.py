@@ -29,12 +29,13 @@ class Rates:
     Topics of a body's rates and accelerations.
 
     twist : TwistStamped or Odometry; accel : AccelStamped, of the frame's origin, without gravity
-    axes : 'body' or 'world', along which both are
+    axes : 'body' or 'world', along which they are; linear_axes : the linear accelerations
     """
 
     twist: str
     accel: str
     axes: str
+    linear_axes: str
 
 
 def described_rates(name: str, entry: Mapping[str, Any]) -> list[Rates]:
@@ -48,7 +49,10 @@ def described_rates(name: str, entry: Mapping[str, Any]) -> list[Rates]:
             expected='twist: and accel: beside pose: or markers:',
             found=given,
         )
-    return [Rates(str(entry['twist']), str(entry['accel']), axes_of(entry, f'body {name!r}'))]
+    what = f'body {name!r}'
+    axes = axes_of(entry, what)
+    linear_axes = axes_of(entry, what, 'linear_axes', axes)
+    return [Rates(str(entry['twist']), str(entry['accel']), axes, linear_axes)]
 
 
 def read_rates(recording: Recording, rates: Rates, pose: Series, origin_ns: int) -> Series:
@@ -98,18 +102,22 @@ def _check_axes(rates, pose, t, omega):
 
 
 def state_of_rates(
-    pose: np.ndarray, rates: np.ndarray, axes: str, gravity_world: Sequence[float] | np.ndarray
+    pose: np.ndarray,
+    rates: np.ndarray,
+    described: Rates,
+    gravity_world: Sequence[float] | np.ndarray,
 ) -> BodyState:
     """
     Return the BodyState of a pose (N, 7) and recorded rates (N, 9), see ``read_rates``.
 
-    axes : of the rates; gravity_world : (3,) [m/s^2]
+    described : whose axes count; gravity_world : (3,) [m/s^2]
     """
     into = Rotation.from_quat(pose[:, 3:]).inv()
     omega, acc, alpha = np.split(rates, 3, axis=1)
     gravity = np.asarray(gravity_world)
-    if axes == 'world':
-        omega, acc, alpha = into.apply(omega), into.apply(acc - gravity), into.apply(alpha)
-    else:
-        acc = acc - into.apply(gravity)
+    if described.axes == 'world':
+        omega, alpha = into.apply(omega), into.apply(alpha)
+    if described.linear_axes == 'world':
+        acc = into.apply(acc)
+    acc = acc - into.apply(gravity)
     return BodyState(pose[:, :3], into.inv().as_quat(), omega, alpha, acc)

@@ -13,12 +13,12 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .rig import Wrench
-from ..bodies.method import JACKKNIFE_STRETCHES
 from ..bodies.observation import BodiesObservation
 from ..measurement.body_state import acceleration_at
 from ...errors import RecordingError
 from ...estimation.least_squares import left_out, standard_errors
 
+JACKKNIFE_STRETCHES = 16  # left out one by one
 TURN_SURE = 5.0  # standard errors beyond which a turn is taken for known
 LEAST_TURN, VAGUE_TURN = (
     0.1,

@@ -112,7 +112,7 @@ class SuspendedPlatform(
             for p in ten_of_body(k, link, nominal, (options.link_mass, options.size))
         )
 
-    def observed(
+    def observe(
         self, recording: Recording, robot: PlatformRig, options: SuspendedPlatformOptions
     ) -> BodiesObservation:
         """Return the BodiesObservation of platform and links in a Recording."""

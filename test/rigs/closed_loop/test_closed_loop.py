@@ -71,16 +71,11 @@ def test_noise_of_the_angle_is_in_the_standard_errors():
     np.testing.assert_allclose(
         [stated[n] for n in oracle.FOUR], np.std(scatter, axis=0)[[0, 1, 3, 4]], rtol=0.3
     )
-
-
-def test_cutoff_is_chosen_before_the_torque_error_grows():
-    model = slider_crank([recording(seed=0)])
-    curve = np.array(model.preprocessing[0]['cutoff_curve'])
-    chosen = model.preprocessing[0]['cutoff']
-    assert curve[-1, 1] > 5 * curve[:, 1].min()  # noise ruins the highest cutoffs
-    assert np.interp(chosen, *curve.T) < 1.02 * curve[:, 1].min()
-    assert chosen > curve[curve[:, 1].argmin(), 0]  # what is cut would bias
-    assert model.preprocessing[0]['cutoff_chosen']
+    for entry in model.base:
+        if entry['name'] in oracle.FOUR:
+            budget, error = entry['budget'], entry['standard_error']
+            assert budget['motion noise'] == pytest.approx(error, rel=0.1)
+            assert budget['scale of forces'] == pytest.approx(0.01 * abs(entry['value']))
 
 
 def test_slow_samples_bias_nothing():
@@ -120,6 +115,10 @@ def test_recovers_slider_friction_and_spring():
     assert found['fc3'] == pytest.approx(force, rel=0.03)
     spring = [v for n, v in found.items() if n.startswith('k')]
     assert spring[0] == pytest.approx(stiffness, rel=0.03)
+    (friction,) = [entry for entry in model.base if entry['name'] == 'fc3']
+    assert abs(friction['value'] - force) < 3.0 * friction['standard_error']
+    # A step is one of several widths that explain the data nearly as well.
+    assert friction['budget']['laws'] > 0.1 * friction['standard_error']
 
 
 def test_known_parameters_and_symmetry_move_to_the_other_side():

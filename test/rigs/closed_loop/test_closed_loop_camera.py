@@ -1,4 +1,4 @@
-"""The camera's pose of a closed loop, found from the markers, on the MuJoCo rig."""
+"""Markers of a closed loop that a camera sees from elsewhere, on the MuJoCo rig."""
 
 from dataclasses import replace
 
@@ -9,20 +9,15 @@ from scipy.spatial.transform import Rotation
 import seen_slider_crank as seen
 import simulated_rigs
 from simulated_rigs import CRANK, SLIDER, TAG
-import slider_crank_lagrangian as oracle
 
 from ros_inertial_id.errors import RecordingError
-from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.settings import prediction_options
 from ros_inertial_id.methods import METHODS
 from ros_inertial_id.rigs.closed_loop.motion import MOTION, reconstruct
 
 closed_loop = METHODS['closed_loop']
 
 OPTIONS, URDF = simulated_rigs.CRANK_OPTIONS, simulated_rigs.CRANK_URDF
-MARKERS = OPTIONS.markers
 CAMERA = (0.8, -1.2, 0.5, 2.2, -0.4, 1.9)  # 1.5 m away, turned to no axis
-FIND = replace(OPTIONS, find_camera=True)
 
 
 def seen_from(recording, camera):
@@ -37,12 +32,6 @@ def seen_from(recording, camera):
             ).as_quat()
         recording = altered(recording, topic, **fields)
     return recording
-
-
-def pose_error(found):
-    """Return how far a pose is from CAMERA (6,): shift, and turn about the base's axes."""
-    turns = [Rotation.from_euler('xyz', x[3:]) for x in (found, CAMERA)]
-    return np.r_[np.array(found[:3]) - CAMERA[:3], (turns[0] * turns[1].inv()).as_rotvec()]
 
 
 @pytest.fixture(scope='module')
@@ -66,68 +55,12 @@ def mechanism():
     return closed_loop.build(URDF, OPTIONS, (0.0, 0.0, -9.81))
 
 
-def four(model, field):
-    found = {entry['name']: entry[field] for entry in model.base}
-    return np.array([found[n] for n in oracle.FOUR])
-
-
-def test_pose_from_anywhere_serves_as_well_as_the_known_one(rig_recording, from_afar):
-    known = identify([rig_recording], OPTIONS, method='closed_loop').model
-    model = identify([from_afar], FIND, method='closed_loop').model
-    notes = model.preprocessing[0]
-    error, standard_deviation = pose_error(notes['camera']), notes['camera_standard_error']
-    assert (np.abs(error) < 4.0 * np.array(standard_deviation)).all()
-    # 0.1 mm, 2400 frames, half a metre of mechanism.
-    assert (np.array(standard_deviation) < 6.5e-5).all()
-    # Same noise, same motion: what the pose adds is a fraction of a standard error.
-    apart = (four(model, 'value') - four(known, 'value')) / four(known, 'standard_error')
-    assert (np.abs(apart) < 0.1).all()
-    np.testing.assert_allclose(
-        four(model, 'standard_error'), four(known, 'standard_error'), rtol=0.02
-    )
-
-
-def test_pose_found_is_what_predictions_use(short):
-    model = identify([short], FIND, method='closed_loop').model
-    options = prediction_options(model)
-    assert options.camera == tuple(model.preprocessing[0]['camera'])
-    assert not options.find_camera
-
-
-def test_a_pose_that_is_roughly_known_is_refined(short, mechanism):
-    _, notes = reconstruct(short, mechanism, replace(FIND, camera=tuple(np.array(CAMERA) + 0.05)))
-    assert (
-        np.abs(pose_error(notes['camera'])) < 4.0 * np.array(notes['camera_standard_error'])
-    ).all()
-
-
-def test_a_pose_that_is_wrongly_known_is_said(short, mechanism):
-    with pytest.raises(RecordingError, match='from no place.*leave camera: empty'):
-        reconstruct(short, mechanism, replace(FIND, camera=(-1.0, 2.0, 3.0, 0, 1, 2)))
-
-
-def test_markers_in_one_plane_fit_a_mirrored_camera_too(short, mechanism):
-    """Turned half about the slide the mechanism looks the same, its crank turning backwards."""
-    flat = replace(FIND, markers=MARKERS[:2])
-    with pytest.raises(RecordingError, match='two places of the camera.*tag'):
-        reconstruct(short, mechanism, flat)
-    _, notes = reconstruct(short, mechanism, replace(flat, camera=tuple(np.array(CAMERA) + 0.02)))
-    error = pose_error(notes['camera'])
-    assert (np.abs(error) < 4.0 * np.array(notes['camera_standard_error'])).all()
-
-
-def test_a_turn_that_one_marker_does_not_show_is_named(short, mechanism):
-    """A marker on the crank: turn the camera about its axis, y, and the crank turns along."""
-    alone = replace(FIND, markers=MARKERS[:1])
-    for camera in ((), CAMERA):
-        with pytest.raises(RecordingError, match='not determine.*found turn about y, .* open'):
-            reconstruct(short, mechanism, replace(alone, camera=camera))
-
-
-def test_exchanged_markers_fit_from_no_place_of_the_camera(short, mechanism):
-    swapped = (f'{SLIDER} rod_link', f'{CRANK} slider_link', MARKERS[2])
-    with pytest.raises(RecordingError, match='from no place of the camera.*exchanged'):
-        reconstruct(short, mechanism, replace(FIND, markers=swapped))
+def test_a_camera_whose_pose_is_given_serves_as_the_base_link(rig_recording, from_afar, mechanism):
+    _, known = reconstruct(rig_recording, mechanism, OPTIONS)
+    _, notes = reconstruct(from_afar, mechanism, replace(OPTIONS, camera=CAMERA))
+    assert notes['marker_deviation'] == pytest.approx(known['marker_deviation'], rel=1e-3)
+    with pytest.raises(RecordingError, match='does not sit where|do not fit'):
+        reconstruct(from_afar.window(0.6, 1.0), mechanism, OPTIONS)
 
 
 def test_a_marker_that_contradicts_the_others_throughout_is_no_outlier(short, mechanism):

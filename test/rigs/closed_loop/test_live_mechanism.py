@@ -114,7 +114,7 @@ def test_torque_stamped_late_is_read_late():
 
     _, options = load_options('', 'closed_loop', {**CRANK, 'torques': ('crank /crank/torque z',)})
     residuals = []
-    for found in ({}, {'torque_clock_offset': 12e-3}):
+    for found in ({}, {'time_offset': 12e-3}):
         rig, urdf = slider_crank()
         robot = closed_loop.build(urdf, options, GRAVITY)
         live = closed_loop.source(robot, options, 0.1, Summary.of(found))

@@ -32,10 +32,16 @@ from ros_inertial_id.rigs.simulation.quadruped import (
     BASE_IMU,
     FEET,
     FEET_FORCES,
+    LEG,
+    LEGS,
+    Manner,
+    ODOMETRY,
     Quadruped,
     STAND,
+    StandingRobot,
     STATES,
 )
+from ros_inertial_id.simulation.true_robot import parse, perturbed_urdf
 
 ROOT = Path(__file__).parents[3]
 URDF = (ROOT / 'urdf' / 'quadruped.urdf').read_text()
@@ -266,6 +272,21 @@ def test_odometry_says_what_an_imu_reads():
     np.testing.assert_allclose(up, vertical[inner], atol=1e-3)
 
 
+def test_robot_is_weighed_by_odometry_as_well():
+    joints = [f'{leg}_{joint}' for leg in LEGS for joint in LEG]
+    truth = perturbed_urdf(parse(URDF), np.random.default_rng(5), 0.2, 0.1, 0.05)
+    stand, manner = dict(zip(joints, STAND)), Manner(odometry=True)
+    rig = StandingRobot(truth, dict.fromkeys(FEET, 0.02), stand, 'imu_link', manner=manner)
+    recording = Recording(rig.advance(8.0), URDF)
+    del recording.channels[BASE_IMU]
+    by_odometry = options(odometry_topic=ODOMETRY)
+    model = identify([recording], by_odometry, method='floating_base').model
+    found = dict(zip((p.name for p in model.parameters), model.values))
+    (mass, place), (true_mass, true_place) = (centre(x, STAND) for x in (found, rig.truth))
+    assert mass == pytest.approx(true_mass, rel=0.01)
+    np.testing.assert_allclose(place, true_place, atol=5e-3)
+
+
 @pytest.mark.parametrize(
     'changes, words',
     [
@@ -273,11 +294,19 @@ def test_odometry_says_what_an_imu_reads():
         ({'feet': ['fl_foot']}, 'LINK RADIUS'),
         ({'base': 'carried'}, 'feet of a robot whose base is carried'),
         ({'feet': ['trunk 0.1']}, 'which no joint moves'),
+        ({'feet': ['fl_foot 0.02 0 0']}, 'X Y Z'),
     ],
 )
 def test_feet_are_named_as_they_are(changes, words):
     with pytest.raises(InertialIdError, match=words):
         robot(**changes)
+
+
+def test_foot_may_be_anywhere_in_a_link():
+    by_link = robot(feet=['fl_foot sole']).feet[0].frame
+    by_place = robot(feet=['fl_calf sole 0.0 0 -2.1e-1']).feet[0].frame
+    np.testing.assert_allclose(by_place.position, by_link.position)
+    assert by_place.body == by_link.body
 
 
 def held_by_mujoco(identified):
@@ -372,6 +401,5 @@ def test_mjcf_of_a_free_body_keeps_its_joint_and_gets_the_numbers(model, tmp_pat
     assert path.read_text().count('<freejoint />') == 1
     assert len(path.read_text().splitlines()) == len(text.splitlines())
     state = FLOATING.random_state(robot._robot, 20, np.random.default_rng(4))
-    placed = pin.XYZQUATToSE3(np.array([0.1, -0.2, 0.3, 0.0, 0.8, 0.0, 0.6])).homogeneous
-    expected = by_model(robot, state)
-    np.testing.assert_allclose(by_mujoco(path, state, placed), expected, rtol=0.0, atol=1e-9)
+    expected = by_model(robot, state)  # in the frame of the body, wherever it is drawn
+    np.testing.assert_allclose(by_mujoco(path, state, np.eye(4)), expected, rtol=0.0, atol=1e-9)

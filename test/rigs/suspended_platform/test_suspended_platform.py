@@ -9,6 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 import yaml
 
+from ros_inertial_id.checks.check import check
 from ros_inertial_id.errors import InertialIdError
 from ros_inertial_id.identification.identified_model import IdentifiedModel
 from ros_inertial_id.identification.identify import identify
@@ -291,9 +292,8 @@ def _doubts(recording, change=None):
     text = yaml.safe_load(rig.description(rig.TWO_LINKS))
     if change:
         change(text)
-    robot = METHODS['suspended_platform'].build(yaml.safe_dump(text), OPTIONS, [0.0, 0.0, -9.81])
-    summary = METHODS['suspended_platform'].observe(recording, robot, OPTIONS).summary
-    return {d['name']: d['says'] for d in summary.details['doubts'] if d['severity'] == 'wrong'}
+    checkup = check([recording], OPTIONS, method='suspended_platform', urdf=yaml.safe_dump(text))
+    return {f.name: f.says for f in checkup.checks if f.severity == 'wrong'}
 
 
 def _stiffer(text):
