@@ -244,7 +244,7 @@ def _in_all_rows(pieces, columns):
 
 
 def _offsets(pieces):
-    """Yield joint, columns (n, P, 1) and deviation (1,) of the offset of every joint that moved."""
+    """Yield joint, columns (n, P, 1) and deviation (1,) of the offset of each that moved."""
     test = pieces.test
     for place, k in enumerate(test.every_law):
         if k >= test.model_columns.size:  # a tilt
