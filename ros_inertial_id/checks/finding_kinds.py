@@ -466,6 +466,10 @@ MODEL_KINDS: dict[str, FindingKind] = {
         'the efforts of all joints change by {percent} % from the beginning to the end',
         'record again when the drives are warm',
     ),
+    'effort gain jumps': _cause(
+        'the efforts of {joints} change by {percent} % about {start} s after the beginning',
+        'look for what was switched or set there; cut the recording there: @START:END',
+    ),
     'effort offset jumps': _cause(
         'the efforts of {joints} jump by {size} {unit} about {start} s after the beginning '
         '({share:.2g} % of the torque)',

@@ -20,6 +20,7 @@ from scipy.optimize import lsq_linear
 
 from .gain_problem import GainProblem, GainSolution, JointRows
 from ..checks.admission import admission, BY_DAMPING, BY_GAINS, BY_MASSES, unusable
+from ..checks.finding import beside_errors
 from ..checks.thresholds import GOOD_RESIDUAL, UNUSABLE_RESIDUAL
 from ..dynamics.friction import LAWS, never_negative
 from ..dynamics.inertial_parameters import about_origin, bodies, carrying_body, Parameter
@@ -224,13 +225,18 @@ class _DescribedBodies:
         """Return what the efforts of a joint say beside its friction."""
         columns = np.flatnonzero(rows.W.any(axis=0) & self.friction)
         A = np.column_stack([rows.W @ self.beta, rows.W[:, columns]])
-        x = lsq_linear(A, rows.effort, (np.append(0.0, self.lower[columns]), np.inf)).x
+        bounds = np.append(0.0, self.lower[columns]), np.inf
+        mounted = lsq_linear(A, rows.effort, bounds)
+        turned = lsq_linear(A, -rows.effort, bounds)  # a drive that is mounted the other way
+        x = mounted.x
+        if turned.cost < mounted.cost:
+            x = -turned.x
         row = pseudo_inverse(A)[0]  # as if all were free: an armature of 0 may be one that hides
         residual = float(np.linalg.norm(rows.effort - A @ x))
         deviation = max(residual / np.sqrt(max(rows.samples - len(x), 1.0)), 1e-300)
         error = np.hypot(
             np.linalg.norm(row) * deviation * np.sqrt(correlation),
-            x[0] * np.linalg.norm(row @ rows.W @ self.spread),
+            abs(x[0]) * np.linalg.norm(row @ rows.W @ self.spread),
         )
         return _DescribedJoint(
             float(x[0]), float(error), columns, x[1:], float(deviation), residual
@@ -273,7 +279,7 @@ def described_drive_gains(
         deviation[name] = joint.deviation
         squares += joint.residual**2
         efforts += rows.effort @ rows.effort
-        if joint.inverse > SIGNIFICANT_SCALE * joint.error:
+        if abs(joint.inverse) > SIGNIFICANT_SCALE * joint.error:
             gains[name] = 1.0 / joint.inverse
             errors[name] = joint.error / joint.inverse**2
             beta[joint.columns] = joint.friction / joint.inverse
@@ -371,14 +377,15 @@ def _drive_gains(
         raise unusable(refused)
     recordings = admitted.of_all().cleaned()
     loads = [load for _, load in loaded]
-    data = read_dataset(recordings, options, method, urdf)
-    gains = _gains_of(data, loads, link, known)
-    if commanded and options.find_time_offset:
-        # Damping of a command that comes late looks like inertia.
-        later = options.time_offset + _offset(data, gains)
-        options = replace(options, find_time_offset=False, time_offset=later)
+    with beside_errors(refused):
         data = read_dataset(recordings, options, method, urdf)
         gains = _gains_of(data, loads, link, known)
+        if commanded and options.find_time_offset:
+            # Damping of a command that comes late looks like inertia.
+            later = options.time_offset + _offset(data, gains)
+            options = replace(options, find_time_offset=False, time_offset=later)
+            data = read_dataset(recordings, options, method, urdf)
+            gains = _gains_of(data, loads, link, known)
     refused |= _refused_by(gains, data)
     if refused and not force:
         raise unusable(refused)

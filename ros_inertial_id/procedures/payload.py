@@ -26,7 +26,7 @@ import numpy as np
 from numpy import fft
 
 from ..checks.admission import usable
-from ..checks.finding import DO_NOT_USE, forced_lines
+from ..checks.finding import beside_errors, DO_NOT_USE, forced_lines
 from ..dynamics.description import HEAVIEST
 from ..dynamics.inertial_parameters import (
     about_center,
@@ -182,7 +182,6 @@ def identify_payload(
     forced: dict[str, str] = {}
     if not empty:
         forced |= _forced_model(model, force)
-    link, first = carrying_body(model.parameters, link)
     options, urdf = prediction_options(model), model.robot['urdf']
     admitted = [
         usable(some, options, force=force, method=model.method, urdf=urdf, model=model)
@@ -191,6 +190,20 @@ def identify_payload(
     loaded, bare = (each.recordings for each in admitted)
     for each in admitted:
         forced |= each.forced
+    with beside_errors(forced):
+        return replace(_weighed(model, (loaded, bare), link, frame), forced=forced)
+
+
+def _weighed(
+    model: IdentifiedModel,
+    recordings: tuple[Sequence[Recording], Sequence[Recording]],
+    link: str,
+    frame: str,
+) -> Payload:
+    """Return the Payload of ``recordings`` with the load, and without it; see above."""
+    loaded, bare = recordings
+    options, urdf = prediction_options(model), model.robot['urdf']
+    link, first = carrying_body(model.parameters, link)
     data = read_dataset([*loaded, *bare], options, model.method, urdf)
     for robot in data.robots:
         check_robot(model, robot)
@@ -212,10 +225,8 @@ def identify_payload(
                 tilted = _tilted(_TiltedRows(data, model, columns), link, root)
                 if tilted.explains(relative):
                     found = _described((link, frame), placement, tilted.load, tilted.relative)
-                    return replace(
-                        found, tilt=tilted.degrees, tilt_error=tilted.error, forced=forced
-                    )
-    return replace(_described((link, frame), placement, load, relative), forced=forced)
+                    return replace(found, tilt=tilted.degrees, tilt_error=tilted.error)
+    return _described((link, frame), placement, load, relative)
 
 
 def _forced_model(model: IdentifiedModel, force: bool) -> dict[str, str]:

@@ -215,6 +215,14 @@ def exchanged(recording):
     return replace(recording, channels={channel.topic: channel})
 
 
+def negated(recording):
+    """Return the Recording as if the drive of joint 2 were mounted the other way round."""
+    (channel,) = recording.channels.values()
+    effort = channel.fields['effort'] * np.where(np.arange(7) == 1, -1.0, 1.0)
+    channel = replace(channel, fields={**channel.fields, 'effort': effort})
+    return replace(recording, channels={channel.topic: channel})
+
+
 def test_nothing_is_weighed_by_recordings_that_checks_refuse(franka, tmp_path, capsys):
     """Exchanged torques of a bare arm weighed kilograms; a load must not come from them."""
     true, model = franka
@@ -235,6 +243,13 @@ def test_nothing_is_weighed_by_recordings_that_checks_refuse(franka, tmp_path, c
     said = capsys.readouterr().out
     assert said.startswith('By force, though ') and 'the efforts are permuted' in said
     assert 'fr3_link7 carries' in said
+    write_recording(tmp_path / 'negated', negated(record(true, 12)))
+    words = ['payload', str(tmp_path / 'model.yaml'), str(tmp_path / 'negated')]
+    assert main([*words, '--force']) == 2
+    printed = capsys.readouterr()
+    assert not printed.out
+    reason, _, failure = printed.err.partition('no payload is seen')
+    assert 'By force, though' in reason and 'are negated' in reason and 'kg' in failure
 
 
 def test_of_several_recordings_those_that_checks_refuse_are_left_out(franka, caplog):
