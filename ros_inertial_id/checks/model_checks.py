@@ -57,6 +57,8 @@ DESCRIBED = {
     'placeholders described': ('placeholder',),
     'sides described unlike': ('mirrored links differ', 'products with wrong sign'),
 }
+# Causes that say what an ampere is worth.
+SCALED = {'effort in another unit', 'effort in percent', 'effort is a current'}
 ABOUT_ONE = 1.05  # factor of torques: less is not worth a word
 LEGS = ', or legs are in contact with the ground'
 
@@ -232,6 +234,8 @@ def _large_residual(test: RecordingUnderTest, explanation: Explanation) -> list[
     moving = _moving_share(test)
     if (relative > SYSTEMATIC_RESIDUAL and moving < MOVING_SHARE) or not test.moved.any():
         return [_at_rest(test, moving)]
+    if _are_currents(test.data) and SCALED.isdisjoint(f.name for f in causes_found):
+        return [found('effort named as a current', test.names, 100.0 * relative)]
     if relative > UNRELATED_RESIDUAL and _is_unrelated(test, torque):
         name, amount = 'efforts do not follow the motion', 100.0 * relative
         return [found(name, test.names, amount, left=amount)]
@@ -244,6 +248,12 @@ def _large_residual(test: RecordingUnderTest, explanation: Explanation) -> list[
     if causes_found:
         return []
     return _other_bodies(test)
+
+
+def _are_currents(data: Dataset) -> bool:
+    """Return whether a log names the efforts as currents, which are taken for torques."""
+    named = any(recording.effort_kind == 'current' for recording in data.recordings)
+    return named and data.first.summary.effort_kind == 'link'
 
 
 def _moving_share(test):
