@@ -234,7 +234,7 @@ def _large_residual(test: RecordingUnderTest, explanation: Explanation) -> list[
     moving = _moving_share(test)
     if (relative > SYSTEMATIC_RESIDUAL and moving < MOVING_SHARE) or not test.moved.any():
         return [_at_rest(test, moving)]
-    if _are_currents(test.data) and SCALED.isdisjoint(f.name for f in causes_found):
+    if _are_currents(test.data, causes_found):
         return [found('effort named as a current', test.names, 100.0 * relative)]
     if relative > UNRELATED_RESIDUAL and _is_unrelated(test, torque):
         name, amount = 'efforts do not follow the motion', 100.0 * relative
@@ -250,10 +250,12 @@ def _large_residual(test: RecordingUnderTest, explanation: Explanation) -> list[
     return _other_bodies(test)
 
 
-def _are_currents(data: Dataset) -> bool:
-    """Return whether a log names the efforts as currents, which are taken for torques."""
-    named = any(recording.effort_kind == 'current' for recording in data.recordings)
-    return named and data.first.summary.effort_kind == 'link'
+def _are_currents(data: Dataset, causes_found: Sequence[Finding]) -> bool:
+    """Return whether efforts that a log names as currents are taken for torques, unnoticed."""
+    if not SCALED.isdisjoint(cause.name for cause in causes_found):
+        return False
+    kinds = {recording.effort_kind for recording in data.recordings}
+    return 'current' in kinds and data.first.summary.effort_kind == 'link'
 
 
 def _moving_share(test):

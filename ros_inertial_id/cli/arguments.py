@@ -512,7 +512,7 @@ VERBS = {
 
 
 OPTION = re.compile('--?[A-Za-z]')  # no negative number
-OF_RECORDINGS = ('--empty', '--held')  # options of verbs that take none without an option
+OF_RECORDINGS = {'--empty', '--held'}  # one in verbs that take no recording without an option
 # What others name the part of a recording by; here its path does.
 OF_A_PART = ('--duration', '--length', '--time', '--start', '--end', '--window')
 
@@ -531,11 +531,11 @@ class Parser(argparse.ArgumentParser):
         only_words = not any(word.startswith('-') for word in more)
         if only_words and getattr(options, 'bags', None) == []:
             options.bags, more = more, []  # behind an option, where argparse looks for none now
-        by_option = [name for name in OF_RECORDINGS if name in self._option_string_actions]
+        by_option = OF_RECORDINGS & self._option_string_actions.keys()
         if only_words and more and by_option:
             raise ConfigError(
                 f'{self._verb}: {" ".join(more)} is behind no option',
-                do=f'give a recording by {by_option[0]}',
+                do=f'give a recording by {min(by_option)}',
             )
         if more:
             self.error(f'unrecognized: {" ".join(more)}')

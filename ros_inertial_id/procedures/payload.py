@@ -540,7 +540,7 @@ def _system(rows: Callable[[], Iterable[RegressorBlock]], link: str, size: int) 
         factors.accumulate(block, np.arange(factors.size))
     if not factors.groups:
         raise nothing_left()
-    if not any(group.target() for group in factors.groups.values()):
+    if not any(map(GroupFactor.target, factors.groups.values())):
         raise EstimationError(
             NO_PAYLOAD,
             found='the same torques with and without it',
