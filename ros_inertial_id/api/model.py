@@ -25,7 +25,7 @@ from ..dynamics.robot_model import (
     STANDARD_GRAVITY,
 )
 from ..errors import ConfigError, EstimationError, file_errors
-from ..identification.files import MODEL_FILE, read_text, write_text
+from ..identification.files import MODEL_FILE, read_model_text, read_text, write_text
 from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import validation
 from ..identification.judge.prediction import (
@@ -626,7 +626,7 @@ def rows_path(path: str | Path) -> Path:
 
 def load_model(path: str | Path) -> Model:
     """Return the Model in a model file; ConfigError when ``path`` holds none."""
-    identified = IdentifiedModel.from_yaml(read_text(path), str(path))
+    identified = IdentifiedModel.from_yaml(read_model_text(path), str(path))
     file = Path(path)
     if file.is_dir():
         file = file / MODEL_FILE

@@ -413,6 +413,16 @@ MODEL_KINDS: dict[str, FindingKind] = {
         'the efforts are no torques: every joint has a gain of its own, as motor currents have',
         '{gains}',
     ),
+    'effort named as a current': FindingKind(
+        'the efforts are no torques: the log names them as currents, and no drive_gain is given',
+        'write the line that inertial-id drive-gains --empty LOG prints to gains.yaml, and give '
+        'it as inertial-id identify --config gains.yaml; name columns that are torques: '
+        '--columns "tau_*=NAME_*"',
+        'names and units of the columns',
+        '% of the torque',
+        WRONG,
+        'effort is a current',
+    ),
     'gain of a joint': _cause(
         'the effort of {joints} is {factor} times what the other joints say of the same bodies',
         'check its torque constant and gear ratio',

@@ -10,7 +10,7 @@ the target here; the problem is bilinear and solved by Gauss-Newton.  With neith
 those that make the described bodies right, friction free.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -40,6 +40,7 @@ from ..measurement.joints.drives import is_commanded
 from ..measurement.joints.effort_source import DESCRIBED_SCALE
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD
+from ..options import nearest
 
 SIGNIFICANT_SCALE = 3.0  # standard errors of the load's share in the efforts, or of the bodies'
 NO_INERTIA = np.zeros((3, 3))  # [kg m^2] of a compact load
@@ -138,15 +139,21 @@ def solve_drive_gains(
     )
 
 
-def _check_given(problem: GainProblem, given: Mapping[str, float]) -> None:
-    """Raise EstimationError for gains of other joints, or where nothing gives the scale."""
-    strange = sorted(set(given) - set(problem.joints))
+def _check_joints(given: Iterable[str], joints: Iterable[str]) -> None:
+    """Raise EstimationError for gains ``given`` of others than ``joints``."""
+    strange, exists = sorted(set(given) - set(joints)), tuple(joints)
     if strange:
         raise EstimationError(
             'known gains of joints that are not there',
             found=strange,
-            exists=tuple(problem.joints),
+            exists=exists,
+            do=nearest(strange[0], exists),
         )
+
+
+def _check_given(problem: GainProblem, given: Mapping[str, float]) -> None:
+    """Raise EstimationError for gains of other joints, or where nothing gives the scale."""
+    _check_joints(given, problem.joints)
     if not np.all(np.isfinite(list(given.values()))) or 0.0 in given.values():
         raise EstimationError(
             'known gains', found=dict(given), expected='torque per unit of effort, not zero'
@@ -371,6 +378,8 @@ def _drive_gains(
     commanded = is_commanded(options.effort_kind)
     options = _as_recorded(options, commanded)
     recordings = [recording for recording, _ in loaded]
+    if known:  # before checks, which take their time
+        _check_joints(known, read_dataset(recordings[:1], options, method, urdf).robot.joint_names)
     admitted = admission(recordings, options, but=BY_GAINS, method=method, urdf=urdf)
     refused = admitted.refused
     if refused and not force:  # without one of them the gains are others

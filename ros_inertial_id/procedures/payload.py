@@ -52,6 +52,7 @@ from ..measurement.sampling import interpolate
 from ..methods import METHODS
 from ..methods.capabilities import Tiltable
 
+NO_PAYLOAD = 'no payload is seen'
 SIZE = 0.3  # m: a load is sought within about this of its link's frame
 DENSITY = 300.0  # kg/m^3, of the load before any data
 PARTS = {'mass': slice(0, 1), 'center_of_mass': slice(1, 4), 'inertia': slice(4, 13)}
@@ -530,11 +531,10 @@ def _solved(
     estimate = finish(problem, solve(problem.factors.system(), problem.base), {'load': 1.0})
     mass, error = estimate.params[0], estimate.bse[0]
     if mass < 2.0 * error:
-        raise EstimationError(
-            'no payload is seen',
-            found=f'{mass:.3f} +- {error:.3f} kg',
-            do='check that the model is of the bare arm, and the effort units',
-        )
+        do = 'check that the model is of the bare arm, and the effort units'
+        if mass < -2.0 * error:
+            do = 'give as loaded what was recorded with the load: the two look exchanged'
+        raise EstimationError(NO_PAYLOAD, found=f'{mass:.3f} +- {error:.3f} kg', do=do)
     load = consistent(_problem(problem.factors, link, _ball(estimate), mass), estimate)
     residuals = residuals_of(rows(), np.append(load.values, held))
     return load, residuals.filtered.relative_percent or 0.0
@@ -551,6 +551,12 @@ def _system(rows: Callable[[], Iterable[RegressorBlock]], link: str, size: int) 
         factors.accumulate(block, np.arange(factors.size))
     if not factors.groups:
         raise nothing_left()
+    if not any(map(GroupFactor.target, factors.groups.values())):
+        raise EstimationError(
+            NO_PAYLOAD,
+            found='the same torques with and without it',
+            do='give two recordings, of which one is without the load',
+        )
     draft = weighted(_problem(factors.select(range(10)), link, np.zeros(10), HEAVIEST))
     if not draft.determined[0]:
         raise EstimationError(

@@ -57,6 +57,8 @@ def test_drive_gains_from_bags_with_a_known_load(capsys, tmp_path):
     assert list(options.calibration) == [float(error) for error in calibration]
     bare = str(folder / 'bare')
     assert 'is given twice' in refused(capsys, *words, '--loaded', bare, '1')
+    assert "found '2kg'" in refused(capsys, *words, '--loaded', 'nowhere', '2kg')
+    assert "did you mean 'joint2'?" in refused(capsys, *words, '--gain', 'joint_2=8')
     assert 'JOINT=TORQUE' in refused(capsys, *words, '--gain', 'joint2')
     for nothing in ('0', 'nan', 'inf'):
         assert 'not zero' in refused(capsys, *words, '--gain', f'joint2={nothing}')

@@ -185,6 +185,15 @@ def test_an_empty_hand_is_no_load(franka):
         identify_payload(model, [record(true, 5)])
 
 
+def test_recordings_that_are_one_or_exchanged_are_named(franka):
+    true, model = franka
+    bare, held = record(true, 5), record(loaded(true, 'fr3_link7'), 5)
+    with pytest.raises(EstimationError, match='the same torques with and without it'):
+        identify_payload(model, [bare], empty=[bare])
+    with pytest.raises(EstimationError, match='look exchanged'):
+        identify_payload(model, [bare], empty=[held])
+
+
 def test_a_link_that_does_not_exist_is_refused(franka):
     true, model = franka
     with pytest.raises(RobotModelError, match='fr3_link1'):
