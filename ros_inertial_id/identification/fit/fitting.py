@@ -8,7 +8,7 @@ import numpy as np
 
 from .description import weight_of_description, WeightOfDescription
 from .gravity import FreeGravity, GivenGravity, gravity_of, GRAVITY_ROUNDS, Tilt
-from .model_errors import constant_profiles, ConstantProfile, LAWS, model_errors, STATISTICS
+from .model_errors import constant_profiles, ConstantProfile, DELAY, LAWS, model_errors, STATISTICS
 from .predicting import ConsistentLinks, estimator_of, Predicting, predicting
 from ..choose.choice import Choice
 from ..prepare.dataset import Dataset
@@ -143,6 +143,9 @@ def fit(
     if choice.joint_by_joint and choice.model_columns.wide.joints:
         profiles = constant_profiles(choice)
     errors = model_errors(data, choice, base, profiles.values())
+    for source, more in ((DELAY, rows.of_clocks), (LAWS, rows.of_model)):
+        if more is not None:
+            errors[source] = np.hstack([errors[source], more[: len(base)]])
     assert description is not None  # there is a round
     errors[LAWS] = np.hstack([errors[LAWS], description.errors[: len(base)]])
     of_models = np.hstack([*errors.values()])

@@ -105,8 +105,8 @@ def delay_errors(data: Dataset, choice: Choice, base: BaseParameters) -> np.ndar
     stiffness times as large, and of inertia, damping times as large.
     """
     standard_error = _delay_error(data)
-    if not standard_error:
-        return np.zeros((len(base), 0))
+    if not standard_error or not choice.model_columns.wide.late:
+        return np.zeros((len(base), 0))  # a method that finds its own has it among its errors
     model_columns, best = choice.model_columns, choice.best
     slope = model_columns.solve(model_columns.whole, np.flatnonzero(best.params))[:, 0]
     moved = best.params + standard_error * slope
