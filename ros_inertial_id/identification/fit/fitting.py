@@ -11,6 +11,7 @@ from .gravity import FreeGravity, GivenGravity, gravity_of, GRAVITY_ROUNDS, Tilt
 from .model_errors import (
     constant_profiles,
     ConstantProfile,
+    DELAY,
     LAWS,
     model_errors,
     statistical_errors,
@@ -149,6 +150,9 @@ def fit(
     if choice.joint_by_joint:
         profiles = constant_profiles(choice)
     errors = model_errors(data, choice, base, profiles.values())
+    for source, more in ((DELAY, rows.of_clocks), (LAWS, rows.of_model)):
+        if more is not None:
+            errors[source] = np.hstack([errors[source], more[: len(base)]])
     assert description is not None  # there is a round
     errors[LAWS] = np.hstack([errors[LAWS], description.errors[: len(base)]])
     of_models = np.hstack([*errors.values()])
