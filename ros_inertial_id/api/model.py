@@ -47,6 +47,7 @@ from ..identification.model.targets import target_named
 from ..identification.model.writers import WRITERS
 from ..identification.prepare.mounting import check_robot
 from ..identification.settings import robot_of_model
+from ..measurement.bags.log_files import is_log
 from ..methods import METHODS
 from ..report.knowledge import evaluate, fits, lead_columns, posterior
 from ..report.links import DECIDED, links_of, QUANTITIES
@@ -591,7 +592,7 @@ class Export:
 
     @property
     def residual_percent(self) -> float | None:
-        """Return the residual of stretches left out in turn [%], None of one that drops terms."""
+        """Return the relative residual in cross-validation [%], None of one that drops terms."""
         crossed = self.model.statistics.get('cross_validation')
         if self.dropped or not crossed:
             return None
@@ -610,7 +611,7 @@ class Export:
     def __repr__(self) -> str:
         lines = [f'{self.path} for {target_named(self.target).title}: {self.how}']
         if self.residual_percent is not None:
-            lines.append(f'residual of stretches left out in turn: {self.residual_percent:.3g} %')
+            lines.append(f'relative residual in cross-validation: {self.residual_percent:.3g} %')
         return '\n'.join([*lines, *(f'not held: {line}' for line in self.not_held)])
 
 
@@ -626,8 +627,14 @@ def rows_path(path: str | Path) -> Path:
 
 def load_model(path: str | Path) -> Model:
     """Return the Model in a model file; ConfigError when ``path`` holds none."""
-    identified = IdentifiedModel.from_yaml(read_text(path), str(path))
     file = Path(path)
+    if is_log(file):
+        raise ConfigError(
+            f'{path} is a recording',
+            expected='a model: the folder of a result, or its model.yaml',
+            do='verbs take the model first, then recordings',
+        )
+    identified = IdentifiedModel.from_yaml(read_text(path), str(path))
     if file.is_dir():
         file = file / MODEL_FILE
     return model_of(identified, rows_path(file))

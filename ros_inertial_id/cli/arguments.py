@@ -505,6 +505,7 @@ VERBS = {
 
 # What others name the part of a recording by; here its path does.
 OF_A_PART = ('--duration', '--length', '--time', '--start', '--end', '--window')
+OF_RECORDINGS = ('--empty', '--loaded', '--held')  # options that take some
 
 
 class Parser(argparse.ArgumentParser):
@@ -522,7 +523,7 @@ class Parser(argparse.ArgumentParser):
         if only_words and getattr(options, 'bags', None) == []:
             options.bags, more = more, []  # behind an option, where argparse looks for none now
         if more:
-            self.error(f'unrecognized: {" ".join(more)}')
+            self.error(f'unrecognized: {" ".join(more)}{self._behind_options()}')
         return options, more
 
     def error(self, message: str) -> NoReturn:
@@ -536,6 +537,13 @@ class Parser(argparse.ArgumentParser):
                 do=self._advice(strange[0]) or f'see {self.prog} --help',
             )
         raise ConfigError(f'{verb}: {message}', do=f'see {self.prog} --help')
+
+    def _behind_options(self) -> str:
+        """Return in words which options recordings stand behind, where they do."""
+        behind = [name for name in OF_RECORDINGS if name in self._option_string_actions]
+        if not behind:
+            return ''
+        return f'; a recording stands behind {" or ".join(behind)}'
 
     def _advice(self, strange: str) -> str | None:
         """Return what to do instead of an option that is ``strange``, None where that is open."""
