@@ -88,6 +88,7 @@ def test_mistyped_verbs_and_options_are_answered_by_the_nearest(capsys):
         capsys, 'identify', 'bag', '--out', 'x', '--estimator', 'ols'
     )
     assert 'required: BAG' in refused(capsys, 'identify')
+    assert 'stands behind --empty or --loaded' in refused(capsys, 'drive-gains', 'bag')
     assert 'invalid choice' in refused(capsys, 'completion', 'sh')
     message = refused(capsys, 'identify', 'bag', '--out', '/tmp/x', '--method', 'serial_amr')
     assert all(method in message for method in METHODS)
