@@ -591,7 +591,7 @@ class Export:
 
     @property
     def residual_percent(self) -> float | None:
-        """Return the residual of stretches left out in turn [%], None of one that drops terms."""
+        """Return the relative residual in cross-validation [%], None of one that drops terms."""
         crossed = self.model.statistics.get('cross_validation')
         if self.dropped or not crossed:
             return None
@@ -610,7 +610,7 @@ class Export:
     def __repr__(self) -> str:
         lines = [f'{self.path} for {target_named(self.target).title}: {self.how}']
         if self.residual_percent is not None:
-            lines.append(f'residual of stretches left out in turn: {self.residual_percent:.3g} %')
+            lines.append(f'relative residual in cross-validation: {self.residual_percent:.3g} %')
         return '\n'.join([*lines, *(f'not held: {line}' for line in self.not_held)])
 
 

@@ -35,6 +35,7 @@ from ..identification.files import read_model_text
 from ..identification.identified_model import IdentifiedModel
 from ..methods import METHODS
 from ..options import check_ranges, described_blocks, DESIGN, options_from, read_blocks
+from ..share import config_file
 
 SEARCH_SAMPLES = 50  # of a period that the search looks at; the result is checked on more
 PROCESSES = 4  # that search, at most
@@ -48,7 +49,7 @@ def load_design(path: str = '', changes: Mapping[str, Any] | None = None) -> Des
 
     MotionError for a file that closes loops.
     """
-    blocks = read_blocks(path, METHODS)
+    blocks = read_blocks(config_file(path), METHODS)
     refuse_loops(blocks)
     values = {**(blocks.get(DESIGN) or {}), **(changes or {})}
     return options_from(DesignOptions, values, path)
