@@ -194,7 +194,7 @@ class HeldPosition:
 
     @property
     def followed(self) -> tuple[int, int] | None:
-        """Return the stamps [ns] of the trajectory that the controller follows and of its state."""
+        """Return the stamps [ns] of the trajectory that is followed, and of the state of it."""
         if self._state is None:
             return None
         said = Time.from_msg(self._state.header.stamp)
