@@ -147,7 +147,7 @@ def fit(
     base = problem.base
     influence = Influence.of(columns, angled, estimate, len(base))
     profiles = {}
-    if choice.joint_by_joint:
+    if choice.joint_by_joint and choice.model_columns.measures_all:
         profiles = constant_profiles(choice)
     errors = model_errors(data, choice, base, profiles.values())
     for source, more in ((DELAY, rows.of_clocks), (LAWS, rows.of_model)):
