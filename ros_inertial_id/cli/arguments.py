@@ -515,7 +515,6 @@ OPTION = re.compile('--?[A-Za-z]')  # no negative number
 OF_RECORDINGS = {'--empty', '--held'}  # one in verbs that take no recording without an option
 # What others name the part of a recording by; here its path does.
 OF_A_PART = ('--duration', '--length', '--time', '--start', '--end', '--window')
-OF_RECORDINGS = ('--empty', '--loaded', '--held')  # options that take some
 
 
 class Parser(argparse.ArgumentParser):
@@ -539,7 +538,7 @@ class Parser(argparse.ArgumentParser):
                 do=f'give a recording by {min(by_option)}',
             )
         if more:
-            self.error(f'unrecognized: {" ".join(more)}{self._behind_options()}')
+            self.error(f'unrecognized: {" ".join(more)}')
         return options, more
 
     @property
@@ -557,13 +556,6 @@ class Parser(argparse.ArgumentParser):
                 do=self._advice(strange[0]) or f'see {self.prog} --help',
             )
         raise ConfigError(f'{verb}: {message}', do=f'see {self.prog} --help')
-
-    def _behind_options(self) -> str:
-        """Return in words which options recordings stand behind, where they do."""
-        behind = [name for name in OF_RECORDINGS if name in self._option_string_actions]
-        if not behind:
-            return ''
-        return f'; a recording stands behind {" or ".join(behind)}'
 
     def _advice(self, strange: str) -> str | None:
         """Return what to do instead of an option that is ``strange``, None where that is open."""
