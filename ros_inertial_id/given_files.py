@@ -20,6 +20,22 @@ KINDS = {
     stat.S_IFBLK: 'a device',
 }
 
+DESCRIPTION = 'a robot description'
+BY_SUFFIX = {
+    DESCRIPTION: ('.urdf', '.xacro', '.xml', '.mjcf', '.sdf'),
+    'a recording': ('.csv', '.npz', '.mat', '.parquet', '.jsonl', '.hdf5', '.h5', '.mcap', '.db3'),
+    'a page': ('.html',),
+}
+
+
+def kind_by_name(path: str | Path) -> str:
+    """Return in words what the name of a file at ``path`` says that it is, '' for nothing."""
+    suffix = Path(path).suffix.lower()
+    for kind, suffixes in BY_SUFFIX.items():
+        if suffix in suffixes:
+            return kind
+    return ''
+
 
 def instead_of_a_file(path: str | Path) -> str:
     """Return in words what is at a ``path`` instead of a file; '' for a file or nothing."""

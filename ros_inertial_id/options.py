@@ -423,6 +423,8 @@ MEANINGS = {
     '--output': '--out',
     '-o': '--out',
     '--description': '--urdf',
+    '-u': '--urdf',
+    '-c': '--config',
     '--robot': '--urdf',
     '--test': '--validate',
     '--freq': '--rate',
@@ -437,7 +439,7 @@ def nearest(name: Any, choices: Any) -> str | None:
     if meant in choices:
         return f'did you mean {meant!r}?'
     bare = {str(choice).lstrip('-'): str(choice) for choice in choices}
-    close = difflib.get_close_matches(written.lstrip('-'), bare, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(written.lstrip('-').lower(), bare, n=1, cutoff=0.5)
     if not close:
         return None
     return f'did you mean {bare[close[0]]!r}?'

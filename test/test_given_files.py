@@ -11,7 +11,7 @@ from ros_inertial_id import given_files
 from ros_inertial_id.errors import ConfigError, InertialIdError
 from ros_inertial_id.excitation.motion_files import read_motion
 from ros_inertial_id.given_files import given_text
-from ros_inertial_id.identification.files import read_description, read_text
+from ros_inertial_id.identification.files import read_description, read_model_text, read_text
 from ros_inertial_id.measurement.bags.bag import read_bag
 from ros_inertial_id.measurement.bags.log_files import read_table
 from ros_inertial_id.options import MOST_ENTRIES, read_blocks, yaml_content
@@ -50,6 +50,21 @@ def hostile(tmp_path):
 def test_what_is_no_file_is_refused_by_its_kind(hostile, kind, read):
     with pytest.raises(InertialIdError, match=f'expected a file; found {kind}'):
         read(hostile[kind])
+
+
+@pytest.mark.parametrize(
+    'name, read, kind',
+    [
+        ('log.npz', read_model_text, 'a recording'),
+        ('arm.urdf', read_model_text, 'a robot description'),
+        ('report.html', read_model_text, 'a page'),
+        ('arm.urdf', read_bag, 'a robot description'),
+    ],
+)
+def test_a_file_of_another_kind_is_named(tmp_path, name, read, kind):
+    (tmp_path / name).write_bytes(b'\xff\x00<robot name="arm"/>')
+    with pytest.raises(InertialIdError, match=f'found {kind}'):
+        read(tmp_path / name)
 
 
 @pytest.mark.parametrize('kind', ['a device', 'a pipe', 'a socket'])

@@ -25,7 +25,7 @@ from ..dynamics.robot_model import (
     STANDARD_GRAVITY,
 )
 from ..errors import ConfigError, EstimationError, file_errors
-from ..identification.files import MODEL_FILE, read_text, write_text
+from ..identification.files import MODEL_FILE, read_model_text, read_text, write_text
 from ..identification.identified_model import IdentifiedModel
 from ..identification.identify import validation
 from ..identification.judge.prediction import (
@@ -591,7 +591,7 @@ class Export:
 
     @property
     def residual_percent(self) -> float | None:
-        """Return the residual of stretches left out in turn [%], None of one that drops terms."""
+        """Return the relative residual in cross-validation [%], None of one that drops terms."""
         crossed = self.model.statistics.get('cross_validation')
         if self.dropped or not crossed:
             return None
@@ -610,7 +610,7 @@ class Export:
     def __repr__(self) -> str:
         lines = [f'{self.path} for {target_named(self.target).title}: {self.how}']
         if self.residual_percent is not None:
-            lines.append(f'residual of stretches left out in turn: {self.residual_percent:.3g} %')
+            lines.append(f'relative residual in cross-validation: {self.residual_percent:.3g} %')
         return '\n'.join([*lines, *(f'not held: {line}' for line in self.not_held)])
 
 
@@ -626,7 +626,7 @@ def rows_path(path: str | Path) -> Path:
 
 def load_model(path: str | Path) -> Model:
     """Return the Model in a model file; ConfigError when ``path`` holds none."""
-    identified = IdentifiedModel.from_yaml(read_text(path), str(path))
+    identified = IdentifiedModel.from_yaml(read_model_text(path), str(path))
     file = Path(path)
     if file.is_dir():
         file = file / MODEL_FILE

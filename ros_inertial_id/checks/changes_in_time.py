@@ -1,5 +1,5 @@
 """
-Changes in time: an offset of efforts that drifts or jumps, or a load that comes or goes.
+Changes in time: an offset or a gain of efforts that drifts or jumps, a load that comes or goes.
 
 Each is unknown columns times a course over pieces of the recording in order of time.  A score test
 finds the strongest of each row of the table; it is named where it predicts pieces that are left
@@ -49,7 +49,8 @@ class Course:
     Unknown columns of a model times a course in time.
 
     kind : of its finding; joints : numbers of those concerned
-    columns : (P, q) of the unknowns of a LeftOut; deviations : (q,) of the q more beforehand
+    columns : (n, P, q) of the unknowns of a LeftOut, in the rows of each joint
+    deviations : (q,) of the q more beforehand
     of_piece : (pieces,) what the course is in each piece of time; start : piece it begins with
     """
 
@@ -200,7 +201,7 @@ def drifts(pieces: PiecesOfTime) -> Iterator[Courses]:
 
 def gains(pieces: PiecesOfTime) -> Iterator[Courses]:
     """Yield a gain of all efforts that drifts, as that of drives that grow warm."""
-    torque = pieces.solution(pieces.judge, pieces.test.plain)[:, None]
+    torque = _in_all_rows(pieces, _torque(pieces))
     joints = tuple(np.flatnonzero(pieces.test.moved).tolist())
     yield Courses('effort gain drifts', joints, torque, np.array([USUAL_GAIN]), _drift(pieces))
 
@@ -213,17 +214,37 @@ def jumps(pieces: PiecesOfTime) -> Iterator[Courses]:
         yield Courses('effort offset jumps', (joint,), columns, deviations, steps, starts)
 
 
+def gain_jumps(pieces: PiecesOfTime) -> Iterator[Courses]:
+    """Yield a gain of the efforts of each joint alone that jumps, with each piece of time."""
+    torque, starts = _torque(pieces), _starts(pieces)
+    deviations, steps = np.array([USUAL_GAIN]), _steps(pieces, starts)
+    for joint in np.flatnonzero(pieces.test.moved).tolist():
+        columns = np.zeros((pieces.test.count, *torque.shape))
+        columns[joint] = torque
+        yield Courses('effort gain jumps', (joint,), columns, deviations, steps, starts)
+
+
 def loads(pieces: PiecesOfTime) -> Iterator[Courses]:
     """Yield a load at the last link that comes or goes with each piece of time."""
     test = pieces.test
-    columns = last_link(test.model_columns)[test.every_law]
+    columns = _in_all_rows(pieces, last_link(test.model_columns)[test.every_law])
     joints = tuple(np.flatnonzero(test.moved).tolist())
     starts = _starts(pieces)
     yield Courses('load changes', joints, columns, USUAL_LOAD, _steps(pieces, starts), starts)
 
 
+def _torque(pieces):
+    """Return the unknowns (P, 1) that the recording as a whole gives: what a gain is of."""
+    return pieces.solution(pieces.judge, pieces.test.plain)[:, None]
+
+
+def _in_all_rows(pieces, columns):
+    """Return ``columns`` (P, q) in the rows of each joint, (n, P, q)."""
+    return np.broadcast_to(columns, (pieces.test.count, *columns.shape))
+
+
 def _offsets(pieces):
-    """Yield joint, columns (P, 1) and deviation (1,) of the offset of every joint that moved."""
+    """Yield joint, columns (n, P, 1) and deviation (1,) of the offset of each that moved."""
     test = pieces.test
     for place, k in enumerate(test.every_law):
         if k >= test.model_columns.size:  # a tilt
@@ -232,7 +253,8 @@ def _offsets(pieces):
         if parameter.owner in test.names and parameter.law and LAWS[parameter.law].constant:
             columns = np.zeros((len(test.every_law), 1))
             columns[place] = 1.0
-            yield test.names.index(parameter.owner), columns, np.array([parameter.prior_sd])
+            joint = test.names.index(parameter.owner)
+            yield joint, _in_all_rows(pieces, columns), np.array([parameter.prior_sd])
 
 
 def _drift(pieces):
@@ -251,7 +273,7 @@ def _steps(pieces, starts):
     return np.where(before, -0.5, 0.5)
 
 
-CHANGES = (drifts, gains, jumps, loads)
+CHANGES = (drifts, gains, jumps, gain_jumps, loads)
 
 
 def _strongest(pieces: PiecesOfTime, change: Callable, score: '_Scores') -> Course | None:
@@ -296,8 +318,8 @@ class _Scores:
         unit, pieces, count = judge.prior.unit, judge.count, len(courses.deviations)
         with_fit = np.zeros((pieces, len(unit), count))
         score, information = np.zeros((pieces, count)), np.zeros((pieces, count, count))
-        for rows, sd in zip(judge.groups, judge.sd):
-            of_group = courses.columns[rows.index] * (courses.deviations / sd)
+        for rows, sd, of_rows in zip(judge.groups, judge.sd, courses.columns):
+            of_group = of_rows[rows.index] * (courses.deviations / sd)
             if not of_group.any():
                 continue
             k = len(rows.index)

@@ -1,10 +1,12 @@
 """Finding, Verdict and Checkup: what the checks of a recording say."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 import math
 from typing import Any
 
+from ..errors import InertialIdError
 from ..representation import brief
 
 NOTE, MASKED, DOUBTFUL, WRONG = 'note', 'masked', 'doubtful', 'wrong'
@@ -221,3 +223,14 @@ def verdict_entry(whole: Verdict, joints: Mapping[str, Verdict]) -> dict[str, An
 def forced_lines(forced: Mapping[str, str]) -> list[str]:
     """Return what stands beside numbers that were computed by force: {name: why refused}."""
     return [f'By force, though {name} is refused: {reason}' for name, reason in forced.items()]
+
+
+@contextmanager
+def beside_errors(forced: Mapping[str, str]) -> Iterator[None]:
+    """Say in the errors within it what is used by force: {name: why refused}."""
+    try:
+        yield
+    except InertialIdError as error:
+        if not forced:
+            raise
+        raise type(error)('; '.join([*forced_lines(forced), str(error)])) from error

@@ -413,6 +413,16 @@ MODEL_KINDS: dict[str, FindingKind] = {
         'the efforts are no torques: every joint has a gain of its own, as motor currents have',
         '{gains}',
     ),
+    'effort named as a current': FindingKind(
+        'the efforts are no torques: the log names them as currents, and no drive_gain is given',
+        'write the line that inertial-id drive-gains --empty LOG prints to gains.yaml, and give '
+        'it as inertial-id identify --config gains.yaml; name columns that are torques: '
+        '--columns "tau_*=NAME_*"',
+        'names and units of the columns',
+        '% of the torque',
+        WRONG,
+        'effort is a current',
+    ),
     'gain of a joint': _cause(
         'the effort of {joints} is {factor} times what the other joints say of the same bodies',
         'check its torque constant and gear ratio',
@@ -465,6 +475,10 @@ MODEL_KINDS: dict[str, FindingKind] = {
     'effort gain drifts': _cause(
         'the efforts of all joints change by {percent} % from the beginning to the end',
         'record again when the drives are warm',
+    ),
+    'effort gain jumps': _cause(
+        'the efforts of {joints} change by {percent} % about {start} s after the beginning',
+        'look for what was switched or set there; cut the recording there: @START:END',
     ),
     'effort offset jumps': _cause(
         'the efforts of {joints} jump by {size} {unit} about {start} s after the beginning '

@@ -57,6 +57,8 @@ DESCRIBED = {
     'placeholders described': ('placeholder',),
     'sides described unlike': ('mirrored links differ', 'products with wrong sign'),
 }
+# Causes that say what an ampere is worth.
+SCALED = {'effort in another unit', 'effort in percent', 'effort is a current'}
 ABOUT_ONE = 1.05  # factor of torques: less is not worth a word
 LEGS = ', or legs are in contact with the ground'
 
@@ -232,6 +234,8 @@ def _large_residual(test: RecordingUnderTest, explanation: Explanation) -> list[
     moving = _moving_share(test)
     if (relative > SYSTEMATIC_RESIDUAL and moving < MOVING_SHARE) or not test.moved.any():
         return [_at_rest(test, moving)]
+    if _are_currents(test.data, causes_found):
+        return [found('effort named as a current', test.names, 100.0 * relative)]
     if relative > UNRELATED_RESIDUAL and _is_unrelated(test, torque):
         name, amount = 'efforts do not follow the motion', 100.0 * relative
         return [found(name, test.names, amount, left=amount)]
@@ -244,6 +248,14 @@ def _large_residual(test: RecordingUnderTest, explanation: Explanation) -> list[
     if causes_found:
         return []
     return _other_bodies(test)
+
+
+def _are_currents(data: Dataset, causes_found: Sequence[Finding]) -> bool:
+    """Return whether efforts that a log names as currents are taken for torques, unnoticed."""
+    if not SCALED.isdisjoint(cause.name for cause in causes_found):
+        return False
+    kinds = {recording.effort_kind for recording in data.recordings}
+    return 'current' in kinds and data.first.summary.effort_kind == 'link'
 
 
 def _moving_share(test):

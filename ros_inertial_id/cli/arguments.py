@@ -9,6 +9,7 @@ the standard library alone.
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+import re
 import textwrap
 from typing import Any, NoReturn
 
@@ -100,7 +101,14 @@ FOR = several(
     metavar='TARGET',
 )
 REPORT = argument('--report', 'HTML page to write; default: none', default='', metavar='FILE')
-EMPTY = several('--empty', 'recording without a load', metavar='BAG')
+EMPTY = argument(
+    '--empty',
+    'recordings without a load',
+    action='extend',
+    nargs='+',
+    default=[],
+    metavar='BAG',
+)
 LINK = argument('--link', 'that carries the load; default: the last', default='')
 LOG = (
     argument(
@@ -503,6 +511,8 @@ VERBS = {
 }
 
 
+OPTION = re.compile('--?[A-Za-z]')  # no negative number
+OF_RECORDINGS = {'--empty', '--held'}  # one in verbs that take no recording without an option
 # What others name the part of a recording by; here its path does.
 OF_A_PART = ('--duration', '--length', '--time', '--start', '--end', '--window')
 
@@ -521,14 +531,24 @@ class Parser(argparse.ArgumentParser):
         only_words = not any(word.startswith('-') for word in more)
         if only_words and getattr(options, 'bags', None) == []:
             options.bags, more = more, []  # behind an option, where argparse looks for none now
+        by_option = OF_RECORDINGS & self._option_string_actions.keys()
+        if only_words and more and by_option:
+            raise ConfigError(
+                f'{self._verb}: {" ".join(more)} is behind no option',
+                do=f'give a recording by {min(by_option)}',
+            )
         if more:
             self.error(f'unrecognized: {" ".join(more)}')
         return options, more
 
+    @property
+    def _verb(self) -> str:
+        return self.prog.removeprefix('inertial-id ')
+
     def error(self, message: str) -> NoReturn:
         """Raise ConfigError with a ``message``, or with the option that was mistyped."""
-        verb, exists = self.prog.removeprefix('inertial-id '), self._option_string_actions
-        typed = [word.split('=')[0] for word in self._typed if word.startswith('--')]
+        verb, exists = self._verb, self._option_string_actions
+        typed = [word.split('=')[0] for word in self._typed if OPTION.match(word)]
         strange = [name for name in typed if name not in exists]
         if strange:
             raise ConfigError(

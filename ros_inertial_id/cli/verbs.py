@@ -125,7 +125,7 @@ def _without_efforts(recording: Recording) -> list[str]:
         return []
     return [
         '  no efforts, but commands: write "serial_arm: {effort_kind: command}" to servo.yaml, '
-        'then inertial-id drive-gains --empty BAG --config servo.yaml'
+        'then inertial-id drive-gains --empty BAG --config servo.yaml, of a log with --urdf'
     ]
 
 

@@ -1,7 +1,7 @@
 """What the verb for drives does, and what verbs with known loads and tables of numbers share."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from ..procedures.drive_gains import (
 from ..report.knowledge import with_error
 from ..report.sheet import Table
 
+Load = TypeVar('Load')
+
 
 def drive_gains(options: Any) -> None:
     """Find what effort is worth in torque: by a known load or gain, or the described masses."""
@@ -36,10 +38,7 @@ def drive_gains(options: Any) -> None:
     if options.force:
         gains_of = forced_drive_gains
     result = gains_of(
-        [
-            (recording, _drive_load(load))
-            for recording, load in _recordings(options, urdf, log_format(options))
-        ],
+        _recordings(options, _drive_load, urdf, log_format(options)),
         settings,
         method=method,
         link=options.link,
@@ -102,24 +101,19 @@ def _line_to_paste(result: DriveGains, method: str, effort_kind: str) -> str:
 
 def loaded_recordings(options: Any) -> list[tuple[Recording, np.ndarray]]:
     """Return [(Recording, its known load (10,)), ...] of --empty and --loaded."""
-    loads = []
-    for recording, words in _recordings(options):
-        load = np.zeros(10)
-        if words:
-            load = known_load(words)
-        loads.append((recording, load))
-    return loads
+    return _recordings(options, _point_load)
 
 
 def _recordings(
-    options: Any, urdf: str = '', given: LogFormat = AS_NAMED
-) -> list[tuple[Recording, str]]:
+    options: Any, load_in: Callable[[str], Load], urdf: str = '', given: LogFormat = AS_NAMED
+) -> list[tuple[Recording, Load]]:
     """
-    Return [(Recording, words of its load), ...] of --empty, '' for its load, and --loaded.
+    Return [(Recording, its load), ...] of --empty and --loaded.
 
+    load_in : the load that words give, '' for none; they are understood before a bag is read
     urdf : description of the robot of logs, text; given : what logs do not say
     """
-    bags = [*((bag, '') for bag in options.empty), *options.loaded]
+    bags = [(bag, load_in(words)) for bag, words in _named(options)]
     if not bags:
         raise ConfigError('no recordings', do='give --empty BAG and --loaded BAG LOAD')
     loads = [(recording_of(bag, urdf, given), load) for bag, load in bags]
@@ -131,6 +125,18 @@ def _recordings(
             do='leave one of them out',
         )
     return loads
+
+
+def _named(options: Any) -> list[tuple[str, str]]:
+    """Return [(bag, words of its load), ...] of --empty, '' for its load, and --loaded."""
+    return [*((bag, '') for bag in options.empty), *options.loaded]
+
+
+def _point_load(words: str) -> np.ndarray:
+    """Return the load (10,) that ``words`` of --loaded give, of zeros for ''."""
+    if not words:
+        return np.zeros(10)
+    return known_load(words)
 
 
 def _drive_load(words: str) -> KnownLoad:

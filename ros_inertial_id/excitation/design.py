@@ -31,10 +31,11 @@ from .problem import (
 from .search import Candidate, HANDING_OVER, search
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
-from ..identification.files import read_text
+from ..identification.files import read_model_text
 from ..identification.identified_model import IdentifiedModel
 from ..methods import METHODS
 from ..options import check_ranges, described_blocks, DESIGN, options_from, read_blocks
+from ..share import config_file
 
 SEARCH_SAMPLES = 50  # of a period that the search looks at; the result is checked on more
 PROCESSES = 4  # that search, at most
@@ -48,7 +49,7 @@ def load_design(path: str = '', changes: Mapping[str, Any] | None = None) -> Des
 
     MotionError for a file that closes loops.
     """
-    blocks = read_blocks(path, METHODS)
+    blocks = read_blocks(config_file(path), METHODS)
     refuse_loops(blocks)
     values = {**(blocks.get(DESIGN) or {}), **(changes or {})}
     return options_from(DesignOptions, values, path)
@@ -172,7 +173,7 @@ def design(
     refuse_loops(described_blocks(robot.urdf))
     if not options.model:
         return _Search(robot, options, None).run(progress, stop)
-    model = IdentifiedModel.from_yaml(read_text(options.model), options.model)
+    model = IdentifiedModel.from_yaml(read_model_text(options.model), options.model)
     refuse_loops({model.method: model.options})
     information = information_of(model, design_parameters(robot, options))
     best = _Search(robot, options, information).run(progress, stop)

@@ -17,7 +17,7 @@ from .playback import check_course, Course, HORIZON
 from ..dynamics.regressor import nominal_torques
 from ..dynamics.robot_model import RobotModel
 from ..errors import MotionError
-from ..identification.files import read_text
+from ..identification.files import read_model_text
 from ..identification.identified_model import IdentifiedModel
 
 APPROACH, MOTION = 400, 2000  # samples of the way to the start, and of one period
@@ -121,7 +121,7 @@ def rehearse(
     brakes = course.brakes(robot, limits, effort)
     feedforward = None
     if model:
-        identified = IdentifiedModel.from_yaml(read_text(model), model)
+        identified = IdentifiedModel.from_yaml(read_model_text(model), model)
         feedforward = feedforward_error(identified, robot.joint_names, t, (q, v, a))
     stopping = stopping_of(course, brakes)
     return Rehearsal(use, course, brakes, stopping, tuple(notices), feedforward)

@@ -11,7 +11,7 @@ from uuid import uuid4
 from ..dynamics.mechanism_text import mechanism_description
 from ..dynamics.mjcf import mjcf_description
 from ..errors import ConfigError, file_errors, path_text
-from ..given_files import given_text
+from ..given_files import given_text, kind_by_name
 
 MODEL_FILE = 'model.yaml'  # in the folder of a result
 # {kind of description: what is in it and in no other}, the first that fits
@@ -33,6 +33,19 @@ def read_text(path: str | Path) -> str:
     if is_result:
         return given_text(model)
     return given_text(path)
+
+
+def read_model_text(path: str | Path) -> str:
+    """Return the text of an identified model, see ``read_text``; or ConfigError."""
+    kind = kind_by_name(path)
+    if kind:
+        raise ConfigError(
+            f'{path_text(path)} is no identified model',
+            expected='the folder of a result, or its model.yaml',
+            found=kind,
+            do='identify one: inertial-id identify BAG --out result',
+        )
+    return read_text(path)
 
 
 def read_description(path: str | Path) -> str:

@@ -20,6 +20,7 @@ from ..options import (
     read_blocks,
     topic_option,
 )
+from ..share import config_file
 
 LAW_OPTIONS = {'springs', 'friction'}  # options whose laws the priors of a description are of
 
@@ -101,7 +102,7 @@ def load_options(
     description : text of the robot description
     """
     described = described_blocks(description)
-    blocks = read_blocks(path, METHODS)
+    blocks = read_blocks(config_file(path), METHODS)
     if not method:
         method = _only_method(path, blocks, described)
     values = {**_block(blocks, method), **(changes or {})}

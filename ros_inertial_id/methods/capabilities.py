@@ -171,11 +171,14 @@ class EstimateOfRows:
     inherited : (b, k) errors of unit size that all rows share, or None
     under_prior : (Problem, Estimate, prior (b, b)) -> the Estimate, by rows that joined a prior,
         with the errors that theirs make of it, or None
+    of_clocks, of_model : (b, k) errors of unit size that no prior makes smaller, or None
     """
 
     free: Any
     inherited: np.ndarray | None = None
     under_prior: Callable[[Any, Any, np.ndarray], Any] | None = None
+    of_clocks: np.ndarray | None = None
+    of_model: np.ndarray | None = None
 
 
 class OwnErrors(ABC):

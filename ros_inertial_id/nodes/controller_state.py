@@ -193,14 +193,13 @@ class HeldPosition:
             self._scaled(100.0 * share, self._topic)
 
     @property
-    def followed_ns(self) -> int:
-        """Return the stamp [ns] of the trajectory that the controller follows, 0 for not known."""
+    def followed(self) -> tuple[int, int] | None:
+        """Return the stamps [ns] of the trajectory that is followed, and of the state of it."""
         if self._state is None:
-            return 0
-        began = Time.from_msg(self._state.header.stamp) - Duration.from_msg(
-            self._state.reference.time_from_start
-        )
-        return int(began.nanoseconds)
+            return None
+        said = Time.from_msg(self._state.header.stamp)
+        began = said - Duration.from_msg(self._state.reference.time_from_start)
+        return int(began.nanoseconds), int(said.nanoseconds)
 
     def position(
         self, robot: RobotModel, measured: np.ndarray, tracking: float

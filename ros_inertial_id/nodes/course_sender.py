@@ -57,6 +57,7 @@ class CourseSender:
         self._tracking = 0.0
         self._began, self._first, self._newest = 0, 0.0, 0
         self._sent_at = 0.0  # [s] of wall time
+        self._said_at = -np.inf  # [s] since the course began, of the state that was noted last
         self._sent: dict[int, float] = {}  # number of a piece -> when it was made [s]
 
     def begin(
@@ -83,7 +84,7 @@ class CourseSender:
             self._first, past = -LEAD, PAST
         self._clock = PathClock(0.0, brakes)
         self._clock.go_on(self._first, HORIZON, MARGIN)
-        self._sent = {}
+        self._sent, self._said_at = {}, -np.inf
         self._send(self._first, self._message(self._clock, self._first, past))
 
     @property
@@ -110,10 +111,17 @@ class CourseSender:
 
     @property
     def arrival_unknown(self) -> bool:
-        """Return whether the arm may brake by now, as pieces are not known to have arrived."""
+        """
+        Return whether the arm may brake by now, as pieces are not known to have arrived.
+
+        A state of the controller that is late tells nothing of what came after it.
+        """
         rests_until_start = POINT_STEP - HORIZON  # as long as it is before the first
         made = self._sent.get(self._link.arrived, rests_until_start)
-        return self._unanswered > 0 and self.now - made > UNANSWERED
+        known = self.now
+        if not self._link.answers:
+            known = self._said_at
+        return self._unanswered > 0 and known - made > UNANSWERED
 
     @property
     def awaits_answers(self) -> bool:
@@ -128,8 +136,9 @@ class CourseSender:
             return 0
         return self._newest - arrived
 
-    def note_followed(self, stamp_ns: int) -> None:
-        """Note the stamp [ns] of the trajectory that the controller says it follows."""
+    def note_followed(self, stamp_ns: int, said_ns: int) -> None:
+        """Note the stamp of the trajectory that the controller follows at ``said_ns`` [ns]."""
+        self._said_at = (said_ns - self._began) * 1e-9
         steps = (self._began - BEFORE - stamp_ns) / STAMP_STEP
         if abs(steps - round(steps)) > SAME_STAMP or not 0 <= round(steps) < STAMPS:
             return  # of somebody else, or none

@@ -24,6 +24,7 @@ from ..errors import InertialIdError
 from ..identification.settings import DriverOptions
 from ..methods import METHODS
 from ..options import DESIGN, DRIVER, element_type, option, options_from, read_blocks
+from ..share import config_file
 
 JOINT_STATES = 'joint_states'  # topic
 ARRAYS = {
@@ -114,7 +115,7 @@ def check_mounting(words: str) -> None:
 
 def configured(path: str, name: str = 'mounting') -> str:
     """Return the option ``name`` of a configuration file, of method or design; '' for none."""
-    blocks = read_blocks(path, METHODS)
+    blocks = read_blocks(config_file(path), METHODS)
     for block in (*METHODS, DESIGN):
         words = (blocks.get(block) or {}).get(name)
         if words:
@@ -125,7 +126,9 @@ def configured(path: str, name: str = 'mounting') -> str:
 def load_driver(path: str) -> DriverOptions:
     """Return the block driver of a configuration file, '' for defaults."""
     return options_from(
-        DriverOptions, read_blocks(path, METHODS).get(DRIVER) or {}, f'{path}, block {DRIVER}'
+        DriverOptions,
+        read_blocks(config_file(path), METHODS).get(DRIVER) or {},
+        f'{path}, block {DRIVER}',
     )
 
 

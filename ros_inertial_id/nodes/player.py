@@ -133,7 +133,9 @@ class Player:
         self.joints.read()
         if self.state is not State.PLAYING:
             return
-        self._sender.note_followed(self.held.followed_ns)
+        followed = self.held.followed
+        if followed:
+            self._sender.note_followed(*followed)
         silence = self.joints.silence
         if silence > self._motion.guard.stale:
             self._doubt(f'no joint states for {silence:.2f} s')

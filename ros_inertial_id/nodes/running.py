@@ -32,6 +32,7 @@ from .conversions import every, row, STATE, subscribe, table
 from .rclpy_internals import Executor
 from ..errors import ConfigError, InertialIdError
 from ..estimation.r_factors import one_thread
+from ..options import nearest
 from ..share import shared_file
 
 AGAIN = 10.0  # [s] after which the same words are said again
@@ -40,6 +41,7 @@ WAKE = 0.05  # [s] between looks whether a signal came
 NODE_STARTS = 60.0  # [s] for a node to be made or refused
 NODE_ENDS = 30.0  # [s] for a node to end
 M_ARENA_MAX = -8  # of malloc.h
+QOS = 'qos_overrides.'  # begin of parameters that a node declares with its topics
 
 
 def run(node_class: type, args: Sequence[str] | None = None) -> int:
@@ -66,9 +68,10 @@ def run(node_class: type, args: Sequence[str] | None = None) -> int:
         faulthandler.dump_traceback_later(NODE_STARTS, exit=True)
         without_type_lookup()
         allocate_in_one_arena()
-        _init(args)
+        words = _init(args)
         with one_thread():  # small matrices by many threads: they would burn the other cores
             node = node_class()
+            _check_names(node, words)
             faulthandler.cancel_dump_traceback_later()
             gc.freeze()  # what lives for ever: a full collection of it takes 20 to 40 ms
             _spin(node, signals)
@@ -129,14 +132,36 @@ def _leave() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def _init(args):
-    """Begin the middleware; ConfigError for arguments that it does not understand."""
-    if args is not None:
-        args = list(args)
+def _init(args: Sequence[str] | None) -> list[str]:
+    """Begin the middleware by the words that are returned; ConfigError for others than its own."""
+    words = sys.argv[1:] if args is None else list(args)
     try:
-        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+        strange = rclpy.utilities.remove_ros_args(words)
+        rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
     except RuntimeError as error:
         raise ConfigError('ROS arguments', found=str(error).split(', at /')[0]) from None
+    if strange:
+        raise ConfigError(
+            'arguments of a node',
+            expected='--ros-args -p NAME:=VALUE',
+            found=strange,
+            do='see doc/nodes.md; "ros2 param describe" explains each parameter of a running node',
+        )
+    return words
+
+
+def _check_names(node: Node, words: Sequence[str]) -> None:
+    """Raise ConfigError where ``words`` as typed set what is no parameter of a ``node``."""
+    exists = sorted(node.get_parameters_by_prefix(''))
+    for flag, rule in zip(words, words[1:]):
+        name = rule.partition(':=')[0]
+        of_this_node = flag in ('-p', '--param') and ':' not in name
+        if not of_this_node or name in exists or name.startswith(QOS):
+            continue
+        what, close = f'{node.get_name()} has no parameter {name!r}', nearest(name, exists)
+        if close:
+            raise ConfigError(what, do=close)
+        raise ConfigError(what, exists=[other for other in exists if not other.startswith(QOS)])
 
 
 def _spin(node: Any, signals: Sequence[int]) -> None:

@@ -32,7 +32,7 @@ from .running import GuardedNode, main_of
 from .streams import Streams
 from ..checks.finding import DO_NOT_USE
 from ..errors import InertialIdError, RobotModelError
-from ..identification.files import read_text
+from ..identification.files import read_model_text
 from ..identification.identified_model import IdentifiedModel
 from ..identification.judge.prediction import Band, band_for, live_prediction, TWO_SIGMA
 from ..identification.prepare.mounting import check_robot
@@ -127,7 +127,7 @@ class TorquePrediction(GuardedNode):
             self.create_subscription(String, MODEL, self._take_model, latched())
             self.get_logger().info(f'waiting for a model on {MODEL}')
             return
-        self._model = IdentifiedModel.from_yaml(read_text(model_file), model_file)
+        self._model = IdentifiedModel.from_yaml(read_model_text(model_file), model_file)
         if self._mounting.awaited:
             self._reload_model()
         else:

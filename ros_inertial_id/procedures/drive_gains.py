@@ -10,7 +10,7 @@ the target here; the problem is bilinear and solved by Gauss-Newton.  With neith
 those that make the described bodies right, friction free.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -20,6 +20,7 @@ from scipy.optimize import lsq_linear
 
 from .gain_problem import GainProblem, GainSolution, JointRows
 from ..checks.admission import admission, BY_DAMPING, BY_GAINS, BY_MASSES, unusable
+from ..checks.finding import beside_errors
 from ..checks.thresholds import GOOD_RESIDUAL, UNUSABLE_RESIDUAL
 from ..dynamics.friction import LAWS, never_negative
 from ..dynamics.inertial_parameters import about_origin, bodies, carrying_body, Parameter
@@ -39,6 +40,7 @@ from ..measurement.joints.drives import is_commanded
 from ..measurement.joints.effort_source import DESCRIBED_SCALE
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD
+from ..options import nearest
 
 SIGNIFICANT_SCALE = 3.0  # standard errors of the load's share in the efforts, or of the bodies'
 NO_INERTIA = np.zeros((3, 3))  # [kg m^2] of a compact load
@@ -137,15 +139,21 @@ def solve_drive_gains(
     )
 
 
-def _check_given(problem: GainProblem, given: Mapping[str, float]) -> None:
-    """Raise EstimationError for gains of other joints, or where nothing gives the scale."""
-    strange = sorted(set(given) - set(problem.joints))
+def _check_joints(given: Iterable[str], joints: Iterable[str]) -> None:
+    """Raise EstimationError for gains ``given`` of others than ``joints``."""
+    strange, exists = sorted(set(given) - set(joints)), tuple(joints)
     if strange:
         raise EstimationError(
             'known gains of joints that are not there',
             found=strange,
-            exists=tuple(problem.joints),
+            exists=exists,
+            do=nearest(strange[0], exists),
         )
+
+
+def _check_given(problem: GainProblem, given: Mapping[str, float]) -> None:
+    """Raise EstimationError for gains of other joints, or where nothing gives the scale."""
+    _check_joints(given, problem.joints)
     if not np.all(np.isfinite(list(given.values()))) or 0.0 in given.values():
         raise EstimationError(
             'known gains', found=dict(given), expected='torque per unit of effort, not zero'
@@ -224,13 +232,18 @@ class _DescribedBodies:
         """Return what the efforts of a joint say beside its friction."""
         columns = np.flatnonzero(rows.W.any(axis=0) & self.friction)
         A = np.column_stack([rows.W @ self.beta, rows.W[:, columns]])
-        x = lsq_linear(A, rows.effort, (np.append(0.0, self.lower[columns]), np.inf)).x
+        bounds = np.append(0.0, self.lower[columns]), np.inf
+        mounted = lsq_linear(A, rows.effort, bounds)
+        turned = lsq_linear(A, -rows.effort, bounds)  # a drive that is mounted the other way
+        x = mounted.x
+        if turned.cost < mounted.cost:
+            x = -turned.x
         row = pseudo_inverse(A)[0]  # as if all were free: an armature of 0 may be one that hides
         residual = float(np.linalg.norm(rows.effort - A @ x))
         deviation = max(residual / np.sqrt(max(rows.samples - len(x), 1.0)), 1e-300)
         error = np.hypot(
             np.linalg.norm(row) * deviation * np.sqrt(correlation),
-            x[0] * np.linalg.norm(row @ rows.W @ self.spread),
+            abs(x[0]) * np.linalg.norm(row @ rows.W @ self.spread),
         )
         return _DescribedJoint(
             float(x[0]), float(error), columns, x[1:], float(deviation), residual
@@ -273,7 +286,7 @@ def described_drive_gains(
         deviation[name] = joint.deviation
         squares += joint.residual**2
         efforts += rows.effort @ rows.effort
-        if joint.inverse > SIGNIFICANT_SCALE * joint.error:
+        if abs(joint.inverse) > SIGNIFICANT_SCALE * joint.error:
             gains[name] = 1.0 / joint.inverse
             errors[name] = joint.error / joint.inverse**2
             beta[joint.columns] = joint.friction / joint.inverse
@@ -365,20 +378,23 @@ def _drive_gains(
     commanded = is_commanded(options.effort_kind)
     options = _as_recorded(options, commanded)
     recordings = [recording for recording, _ in loaded]
+    if known:  # before checks, which take their time
+        _check_joints(known, read_dataset(recordings[:1], options, method, urdf).robot.joint_names)
     admitted = admission(recordings, options, but=BY_GAINS, method=method, urdf=urdf)
     refused = admitted.refused
     if refused and not force:  # without one of them the gains are others
         raise unusable(refused)
     recordings = admitted.of_all().cleaned()
     loads = [load for _, load in loaded]
-    data = read_dataset(recordings, options, method, urdf)
-    gains = _gains_of(data, loads, link, known)
-    if commanded and options.find_time_offset:
-        # Damping of a command that comes late looks like inertia.
-        later = options.time_offset + _offset(data, gains)
-        options = replace(options, find_time_offset=False, time_offset=later)
+    with beside_errors(refused):
         data = read_dataset(recordings, options, method, urdf)
         gains = _gains_of(data, loads, link, known)
+        if commanded and options.find_time_offset:
+            # Damping of a command that comes late looks like inertia.
+            later = options.time_offset + _offset(data, gains)
+            options = replace(options, find_time_offset=False, time_offset=later)
+            data = read_dataset(recordings, options, method, urdf)
+            gains = _gains_of(data, loads, link, known)
     refused |= _refused_by(gains, data)
     if refused and not force:
         raise unusable(refused)

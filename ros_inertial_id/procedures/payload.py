@@ -26,7 +26,7 @@ import numpy as np
 from numpy import fft
 
 from ..checks.admission import usable
-from ..checks.finding import DO_NOT_USE, forced_lines
+from ..checks.finding import beside_errors, DO_NOT_USE, forced_lines
 from ..dynamics.description import HEAVIEST
 from ..dynamics.inertial_parameters import (
     about_center,
@@ -52,6 +52,7 @@ from ..measurement.sampling import interpolate
 from ..methods import METHODS
 from ..methods.capabilities import Tiltable
 
+NO_PAYLOAD = 'no payload is seen'
 SIZE = 0.3  # m: a load is sought within about this of its link's frame
 DENSITY = 300.0  # kg/m^3, of the load before any data
 PARTS = {'mass': slice(0, 1), 'center_of_mass': slice(1, 4), 'inertia': slice(4, 13)}
@@ -182,7 +183,6 @@ def identify_payload(
     forced: dict[str, str] = {}
     if not empty:
         forced |= _forced_model(model, force)
-    link, first = carrying_body(model.parameters, link)
     options, urdf = prediction_options(model), model.robot['urdf']
     admitted = [
         usable(some, options, force=force, method=model.method, urdf=urdf, model=model)
@@ -191,6 +191,20 @@ def identify_payload(
     loaded, bare = (each.recordings for each in admitted)
     for each in admitted:
         forced |= each.forced
+    with beside_errors(forced):
+        return replace(_weighed(model, (loaded, bare), link, frame), forced=forced)
+
+
+def _weighed(
+    model: IdentifiedModel,
+    recordings: tuple[Sequence[Recording], Sequence[Recording]],
+    link: str,
+    frame: str,
+) -> Payload:
+    """Return the Payload of ``recordings`` with the load, and without it; see above."""
+    loaded, bare = recordings
+    options, urdf = prediction_options(model), model.robot['urdf']
+    link, first = carrying_body(model.parameters, link)
     data = read_dataset([*loaded, *bare], options, model.method, urdf)
     for robot in data.robots:
         check_robot(model, robot)
@@ -212,10 +226,8 @@ def identify_payload(
                 tilted = _tilted(_TiltedRows(data, model, columns), link, root)
                 if tilted.explains(relative):
                     found = _described((link, frame), placement, tilted.load, tilted.relative)
-                    return replace(
-                        found, tilt=tilted.degrees, tilt_error=tilted.error, forced=forced
-                    )
-    return replace(_described((link, frame), placement, load, relative), forced=forced)
+                    return replace(found, tilt=tilted.degrees, tilt_error=tilted.error)
+    return _described((link, frame), placement, load, relative)
 
 
 def _forced_model(model: IdentifiedModel, force: bool) -> dict[str, str]:
@@ -519,11 +531,10 @@ def _solved(
     estimate = finish(problem, solve(problem.factors.system(), problem.base), {'load': 1.0})
     mass, error = estimate.params[0], estimate.bse[0]
     if mass < 2.0 * error:
-        raise EstimationError(
-            'no payload is seen',
-            found=f'{mass:.3f} +- {error:.3f} kg',
-            do='check that the model is of the bare arm, and the effort units',
-        )
+        do = 'check that the model is of the bare arm, and the effort units'
+        if mass < -2.0 * error:
+            do = 'give as loaded what was recorded with the load: the two look exchanged'
+        raise EstimationError(NO_PAYLOAD, found=f'{mass:.3f} +- {error:.3f} kg', do=do)
     load = consistent(_problem(problem.factors, link, _ball(estimate), mass), estimate)
     residuals = residuals_of(rows(), np.append(load.values, held))
     return load, residuals.filtered.relative_percent or 0.0
@@ -540,6 +551,12 @@ def _system(rows: Callable[[], Iterable[RegressorBlock]], link: str, size: int) 
         factors.accumulate(block, np.arange(factors.size))
     if not factors.groups:
         raise nothing_left()
+    if not any(map(GroupFactor.target, factors.groups.values())):
+        raise EstimationError(
+            NO_PAYLOAD,
+            found='the same torques with and without it',
+            do='give two recordings, of which one is without the load',
+        )
     draft = weighted(_problem(factors.select(range(10)), link, np.zeros(10), HEAVIEST))
     if not draft.determined[0]:
         raise EstimationError(

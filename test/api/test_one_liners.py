@@ -103,6 +103,7 @@ MISTAKES = {
     'model.predict((q, v, a))': r'expected \(t, q, v, a\), or a recording; found 3 parts',
     "result.uses['feed']": 'there is: joint1',
     'rid.compare(model)': 'expected two models or more',
+    "rid.load_model('excitation.npz')": 'is a recording; expected a model',
 }
 
 
@@ -190,3 +191,10 @@ def test_links_are_those_of_the_written_description(names, tmp_path):
         np.testing.assert_allclose(link.center_of_mass, body.lever, atol=1e-8)
         np.testing.assert_allclose(link.inertia, body.inertia, atol=1e-8)
         assert link.inertia_error.shape == (3, 3) and link.mass_error > 0.0
+
+
+def test_one_number_is_that_of_all_joints(result):
+    model, all_alike = result.model, np.full(3, 0.1)
+    for function in (model.friction, model.gravity, model.mass_matrix):
+        np.testing.assert_array_equal(function(0.1), function(all_alike))
+    np.testing.assert_array_equal(model.torque(0.1, 0.1, 0.1), model.torque(*[all_alike] * 3))

@@ -58,6 +58,20 @@ def test_mujoco_moves_with_the_written_file_as_the_robot_did(servos, model, tmp_
     np.testing.assert_allclose(written.dof_frictionloss, servos.coulomb, rtol=0.2)
 
 
+def test_mujoco_moves_as_well_where_the_damping_of_the_drives_is_unknown(servos, tmp_path):
+    """Stiffness times error exceeds what they give: the damping takes the rest away."""
+    recording = servo_arms.recorded(servos, 1)
+    result = rid.identify(recording, effort_kind='command', stiffness=list(servos.stiffness))
+    assert result.verdict.word == 'good'
+    result.model.to_mjcf(tmp_path / 'arm.xml')
+    written = mujoco.MjModel.from_xml_path(str(tmp_path / 'arm.xml'))
+    other = servo_arms.recorded(servos, 9, 5.0)
+    described = servos.model(servos.kind.urdf, friction=False)
+    far = np.linalg.norm(servo_arms.replayed(written, other))
+    assert far < 0.2 * np.linalg.norm(servo_arms.replayed(described, other, servos.kind.delay))
+    assert not written.actuator_forcelimited.any()
+
+
 def test_isaac_lab_gets_its_fields_and_the_errors_beside(servos, model, tmp_path):
     out = model.to_isaaclab(tmp_path / 'arm.yaml', physics_dt=0.002)
     assert yaml.safe_load((tmp_path / 'arm.yaml').read_text()) == out

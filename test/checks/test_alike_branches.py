@@ -50,7 +50,7 @@ def log(mirrored, order):
     t, q, v, a = mujoco_arm.motion(6, 12.0, 100.0, seed=3)
     rng = np.random.default_rng(0)
     tau = mujoco_arm.torque(true, q, v, a) + 0.1 * v + 0.2 * np.tanh(v / 0.02)
-    tau += 0.02 * rng.standard_normal(tau.shape)
+    tau += 0.01 * rng.standard_normal(tau.shape)
     columns = {'time': t}
     for name, values in (('q', q), ('dq', v), ('tau', tau)):
         columns |= {f'{name}{k}': values[:, joint] for k, joint in enumerate(order)}

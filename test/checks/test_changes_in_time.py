@@ -1,6 +1,7 @@
-"""Offsets that drift or jump and loads that come or go are named as what they are."""
+"""Offsets and gains that drift or jump, and loads that come or go, are named as what they are."""
 
 from dataclasses import replace
+import re
 
 import mujoco_arm
 import numpy as np
@@ -13,7 +14,13 @@ from ros_inertial_id.checks.finding import DO_NOT_USE, NOTE, USABLE
 from ros_inertial_id.identification.settings import load_options
 
 OPTIONS = load_options('', 'serial_arm')[1]
-NAMES = ('effort offset drifts', 'effort offset jumps', 'effort gain drifts', 'load changes')
+NAMES = (
+    'effort offset drifts',
+    'effort offset jumps',
+    'effort gain drifts',
+    'effort gain jumps',
+    'load changes',
+)
 
 
 @pytest.fixture(scope='module')
@@ -48,6 +55,11 @@ def _jumping(t, tau, size):
     return tau
 
 
+def _switched(t, tau, size):
+    tau[:, 1] *= np.where(t > 0.5, 1.2, 1.0)
+    return tau
+
+
 def _weakening(t, tau, size):
     return tau * (1.0 - 0.1 * t)[:, None]
 
@@ -63,6 +75,7 @@ def _loud(recording):
     [
         (_drifting, 'effort offset drifts', ['joint2']),
         (_jumping, 'effort offset jumps', ['joint2']),
+        (_switched, 'effort gain jumps', ['joint2']),
         (_weakening, 'effort gain drifts', ['joint1', 'joint2', 'joint3']),
     ],
 )
@@ -83,6 +96,14 @@ def test_the_size_of_a_drift_is_in_its_sentence(arm):
     assert said == pytest.approx(0.4 * size, rel=0.1)
 
 
+def test_the_size_of_a_jump_of_a_gain_is_in_its_sentence(arm):
+    """By 20 % at half of 20 s, relative to the mean of both; a piece of time is 1.25 s."""
+    _, (finding,) = _loud(_changed(arm, _switched))
+    percent, start = re.search(r'change by \+(\S+) % about (\S+) s', finding.says).groups()
+    assert float(percent) == pytest.approx(100.0 * 0.2 / 1.1, rel=0.1)
+    assert float(start) == pytest.approx(10.0, abs=20.0 / 16.0)
+
+
 def test_a_load_that_is_picked_up_is_no_jump_of_a_sensor(arm):
     _, _, t, _, _, tau = columns(arm)
     names, torque = load_torque(arm, 1.0)
@@ -95,7 +116,7 @@ def test_a_load_that_is_picked_up_is_no_jump_of_a_sensor(arm):
 
 
 def test_what_a_small_motion_does_not_tell_apart_is_said_together():
-    """Where an elbow hardly moves, a load at it and an offset of the shoulder are one torque."""
+    """Where an elbow hardly moves, a load, an offset and a gain of the shoulder are one torque."""
     urdf = mujoco_arm.description('arm3')
     rng = np.random.default_rng(1)
     t, q, v, a = mujoco_arm.motion(3, 20.0, 200.0, seed=5, speed=0.3)
@@ -105,8 +126,9 @@ def test_what_a_small_motion_does_not_tell_apart_is_said_together():
     tau[:, 1] += 0.5 * size[1] * (t > 10.0)
     names = mujoco_arm.joints_of(urdf)
     _, (finding,) = _loud(mujoco_arm.measured(rng, names, t, q, v, tau, urdf=urdf))
-    jump, load = finding.says.split(OR)
-    assert 'joint2 jump by' in jump and 'what the last link carries changes' in load
+    jump, gain, load = finding.says.split(OR)
+    assert 'joint2 jump by' in jump and 'joint2 change by' in gain
+    assert 'what the last link carries changes' in load
 
 
 @pytest.mark.parametrize('start, end', [(0.0, 30.0), (2.5, 20.0)])
@@ -130,6 +152,7 @@ def test_friction_that_falls_while_it_warms_is_no_drift_of_an_offset(arm):
     [
         (_drifting, 'effort offset drifts', DO_NOT_USE),
         (_jumping, 'effort offset jumps', DO_NOT_USE),
+        (_switched, 'effort gain jumps', USABLE),
     ],
 )
 def test_a_real_arm_with_a_fault_is_told_from_the_sound_one(kuka, change, name, word):

@@ -85,6 +85,17 @@ def test_a_validation_without_velocities_differentiates(arm3, arm3_recording):
     )
 
 
+def test_efforts_that_a_log_names_as_currents_are_no_other_robot(arm3, arm3_recording):
+    *_, tau = columns(arm3_recording)
+    gains = 9.0, 40.0, 2.0
+    strange = [0.3, 3.0, 0.4] * np.abs(tau).max(axis=0)  # more than gains: as friction may be
+    torques = rebuilt(arm3_recording, effort=(tau + strange * np.sin(7.0 * tau)) / gains)
+    assert 'this description does not explain' in check(torques, urdf=arm3[0]).text()
+    currents, named = replace(torques, effort_kind='current'), 'the log names them as currents'
+    assert named in check(currents, urdf=arm3[0]).text()
+    assert named not in check(currents, urdf=arm3[0], drive_gain=gains).text()
+
+
 def test_gains_that_are_given_are_named_where_they_are_wrong(arm3, arm3_recording):
     _, channel, _, _, _, tau = columns(arm3_recording)
     currents = replace(rebuilt(arm3_recording, effort=tau / 9.0), effort_kind='current')

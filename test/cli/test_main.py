@@ -73,7 +73,8 @@ def test_mistyped_verbs_and_options_are_answered_by_the_nearest(capsys):
     assert "did you mean '--validate'?" in refused(
         capsys, 'identify', 'bag', '--out', 'x', '--valdate', 'other'
     )
-    assert "did you mean '--out'?" in refused(capsys, 'identify', 'bag', '--outt', 'x')
+    for out in ('--outt', '-out', '--OUT', '-o'):
+        assert "did you mean '--out'?" in refused(capsys, 'identify', 'bag', out, 'x')
     assert 'there is no option --mountin' in refused(
         capsys, 'identify', 'bag', '--out', 'x', '--mountin', 'upright'
     )  # no abbreviations
@@ -88,6 +89,8 @@ def test_mistyped_verbs_and_options_are_answered_by_the_nearest(capsys):
         capsys, 'identify', 'bag', '--out', 'x', '--estimator', 'ols'
     )
     assert 'required: BAG' in refused(capsys, 'identify')
+    assert 'give a recording by --empty' in refused(capsys, 'drive-gains', 'bag')
+    assert parse(['drive-gains', '--empty', 'a', 'b', '--empty', 'c']).empty == ['a', 'b', 'c']
     assert 'invalid choice' in refused(capsys, 'completion', 'sh')
     message = refused(capsys, 'identify', 'bag', '--out', '/tmp/x', '--method', 'serial_amr')
     assert all(method in message for method in METHODS)

@@ -7,6 +7,7 @@ import loaded_arm as drives
 import mujoco_arm
 import numpy as np
 import pytest
+from recording_faults import columns, rebuilt
 from typed_words import refused, run
 
 from ros_inertial_id.cli.console import known_load
@@ -56,9 +57,39 @@ def test_drive_gains_from_bags_with_a_known_load(capsys, tmp_path):
     assert list(options.calibration) == [float(error) for error in calibration]
     bare = str(folder / 'bare')
     assert 'is given twice' in refused(capsys, *words, '--loaded', bare, '1')
+    assert "found '2kg'" in refused(capsys, *words, '--loaded', 'nowhere', '2kg')
+    assert "did you mean 'joint2'?" in refused(capsys, *words, '--gain', 'joint_2=8')
     assert 'JOINT=TORQUE' in refused(capsys, *words, '--gain', 'joint2')
     for nothing in ('0', 'nan', 'inf'):
         assert 'not zero' in refused(capsys, *words, '--gain', f'joint2={nothing}')
+
+
+def test_gains_of_what_checks_refuse_are_printed_by_force_alone(capsys, tmp_path):
+    """One joint of three is recorded negated."""
+    urdf = mujoco_arm.description('arm3')
+    recording = mujoco_arm.recorded('arm3', 5)
+    effort = columns(recording)[-1] * (1.0, -1.0, 1.0)
+    write_recording(tmp_path / 'bag', rebuilt(recording, effort=effort))
+    (tmp_path / 'arm.urdf').write_text(urdf)
+    words = ('drive-gains', '--empty', tmp_path / 'bag', '--urdf', tmp_path / 'arm.urdf')
+    assert 'the efforts of joint2 are negated' in refused(capsys, *words)
+    status, printed, _ = run(capsys, *words, '--force')
+    assert status == 0 and 'drive_gain: [' in printed
+    assert printed.startswith('By force, though') and 'joint2 are negated' in printed
+
+
+def test_the_gain_of_a_drive_that_is_mounted_the_other_way_is_negative(capsys, tmp_path):
+    """Described masses, up to 20 % off, give the scale; the drive of joint 2 turns backwards."""
+    urdf = mujoco_arm.description('arm3')
+    recording = drives.record(mujoco_arm.true_urdf(urdf, 6), 1)
+    effort = columns(recording)[-1] * (1.0, -1.0, 1.0)
+    write_recording(tmp_path / 'bag', rebuilt(recording, effort=effort))
+    (tmp_path / 'arm.urdf').write_text(urdf)
+    words = ('--empty', tmp_path / 'bag', '--urdf', tmp_path / 'arm.urdf', '--json')
+    status, printed, _ = run(capsys, 'drive-gains', *words)
+    found = list(json.loads(printed)['gains'].values())
+    assert status == 0
+    np.testing.assert_allclose(found, drives.gains() * (1.0, -1.0, 1.0), rtol=0.2)
 
 
 @pytest.mark.parametrize('kind, name', [('current', 'drive_gain'), ('command', 'stiffness')])

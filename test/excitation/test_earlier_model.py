@@ -72,7 +72,7 @@ def test_second_motion_answers_what_the_first_left_open(monkeypatch):
     covariance = np.diag(np.full(len(base), 1e-4))
     last = [k for k, name in enumerate(base.names()) if name == 'fc3']
     covariance[last, last] = 1e4
-    monkeypatch.setattr(module, 'read_text', lambda path: path)
+    monkeypatch.setattr(module, 'read_model_text', lambda path: path)
     monkeypatch.setattr(
         module.IdentifiedModel,
         'from_yaml',

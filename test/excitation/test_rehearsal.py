@@ -137,7 +137,7 @@ def test_the_feedforward_error_of_a_model_is_said_for_the_course(monkeypatch):
         validity_range={},
         statistics={'prediction_band': {'joints': {name: terms for name in arm.joint_names}}},
     )
-    monkeypatch.setattr(rehearsal, 'read_text', lambda path: path)
+    monkeypatch.setattr(rehearsal, 'read_model_text', lambda path: path)
     monkeypatch.setattr(
         rehearsal, 'IdentifiedModel', SimpleNamespace(from_yaml=lambda text, source: model)
     )

@@ -8,7 +8,7 @@ import pytest
 from ros_inertial_id.dynamics.inertial_parameters import Parameter
 from ros_inertial_id.estimation.base_parameters import BaseParameters
 from ros_inertial_id.identification.choose.choice import Candidate, Choice, choice_entries
-from ros_inertial_id.identification.fit.model_errors import choice_errors
+from ros_inertial_id.identification.fit.model_errors import choice_errors, delay_errors
 from ros_inertial_id.identification.judge.statistics import dependence
 
 
@@ -59,3 +59,13 @@ def test_the_left_out_error_shown_counts_every_stretch_once():
     best = Candidate({}, (), errors, np.zeros(2))
     (shown,) = choice_entries(Choice((), False, SimpleNamespace(target=100.0), best, [best]))
     assert shown['left_out_error'] == pytest.approx(100.0 * np.sqrt((1.5 + 4.0 + 3.0) / 100.0))
+
+
+def test_rows_without_a_rate_of_efforts_show_no_error_of_a_delay():
+    # Their first solution is that of what was measured, and no slope with the delay.
+    summary = SimpleNamespace(time_offset_error=1e-3)
+    data = SimpleNamespace(observations=[None], first=SimpleNamespace(summary=summary))
+    wide = SimpleNamespace(late=False)
+    columns = SimpleNamespace(wide=wide, whole=None, solve=lambda *_: np.ones((2, 1)))
+    choice = SimpleNamespace(model_columns=columns, best=SimpleNamespace(params=np.ones(2)))
+    assert delay_errors(data, choice, np.zeros(2)).shape == (2, 0)

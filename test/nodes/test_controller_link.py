@@ -116,7 +116,7 @@ def test_a_controller_s_state_tells_which_piece_it_follows():
 
     def follows(message, late=0):
         stamp = message.header.stamp
-        sender.note_followed(stamp.sec * 10**9 + stamp.nanosec + late)
+        sender.note_followed(stamp.sec * 10**9 + stamp.nanosec + late, round(now[0] * 1e9))
 
     sender.begin(*planned(), True, 0.1)
     for now[0] in 10.04 + 0.04 * np.arange(12):
@@ -124,11 +124,13 @@ def test_a_controller_s_state_tells_which_piece_it_follows():
     assert link.arrived == 0 and not sender.arrival_unknown  # it does not say
     follows(sent[-2], late=-15_000_000)
     assert link.arrived == 12 and not sender.arrival_unknown
-    sender.note_followed(0)
-    sender.note_followed(round(now[0] * 1e9))  # a trajectory of somebody else
+    sender.note_followed(0, 0)
+    sender.note_followed(round(now[0] * 1e9), round(now[0] * 1e9))  # a trajectory of somebody else
     assert link.arrived == 12 and not sender.awaits_answers
     for now[0] in now[0] + 0.04 * np.arange(1, 4):
         sender.send()
+    assert sender.awaits_answers and not sender.arrival_unknown  # its state may be late
+    follows(sent[-5])
     assert sender.awaits_answers and sender.arrival_unknown  # it stalls, or pieces are lost
     follows(sent[-1])
     assert link.arrived == 16 and not sender.arrival_unknown

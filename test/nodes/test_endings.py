@@ -153,6 +153,20 @@ def test_arguments_that_ros_does_not_know_end_a_node_with_status_2(graph):
         assert 'Traceback' not in process.output
 
 
+@pytest.mark.parametrize(
+    'words, said',
+    [
+        (['--help'], 'arguments of a node; expected --ros-args -p NAME:=VALUE; found --help'),
+        (['--ros-args', '-p', 'topic:=/joint_states'], "'topic'; did you mean 'topics'?"),
+        (['--ros-args', '-p', 'config:=frnka'], "did you mean 'franka'?"),
+    ],
+)
+def test_what_is_typed_and_a_node_does_not_know_ends_it_with_status_2(graph, words, said):
+    process = graph.start('recorder', *words)
+    assert process.wait() == 2, process.output
+    assert said in process.output
+
+
 def test_demonstration_refuses_a_folder_that_cannot_be_made(graph, tmp_path):
     (tmp_path / 'file').touch()
     demo = graph.start('demo', '--out', str(tmp_path / 'file' / 'demo'))

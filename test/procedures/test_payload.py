@@ -185,6 +185,15 @@ def test_an_empty_hand_is_no_load(franka):
         identify_payload(model, [record(true, 5)])
 
 
+def test_recordings_that_are_one_or_exchanged_are_named(franka):
+    true, model = franka
+    bare, held = record(true, 5), record(loaded(true, 'fr3_link7'), 5)
+    with pytest.raises(EstimationError, match='the same torques with and without it'):
+        identify_payload(model, [bare], empty=[bare])
+    with pytest.raises(EstimationError, match='look exchanged'):
+        identify_payload(model, [bare], empty=[held])
+
+
 def test_a_link_that_does_not_exist_is_refused(franka):
     true, model = franka
     with pytest.raises(RobotModelError, match='fr3_link1'):
@@ -215,6 +224,14 @@ def exchanged(recording):
     return replace(recording, channels={channel.topic: channel})
 
 
+def negated(recording):
+    """Return the Recording as if the drive of joint 2 were mounted the other way round."""
+    (channel,) = recording.channels.values()
+    effort = channel.fields['effort'] * np.where(np.arange(7) == 1, -1.0, 1.0)
+    channel = replace(channel, fields={**channel.fields, 'effort': effort})
+    return replace(recording, channels={channel.topic: channel})
+
+
 def test_nothing_is_weighed_by_recordings_that_checks_refuse(franka, tmp_path, capsys):
     """Exchanged torques of a bare arm weighed kilograms; a load must not come from them."""
     true, model = franka
@@ -235,6 +252,13 @@ def test_nothing_is_weighed_by_recordings_that_checks_refuse(franka, tmp_path, c
     said = capsys.readouterr().out
     assert said.startswith('By force, though ') and 'the efforts are permuted' in said
     assert 'fr3_link7 carries' in said
+    write_recording(tmp_path / 'negated', negated(record(true, 12)))
+    words = ['payload', str(tmp_path / 'model.yaml'), str(tmp_path / 'negated')]
+    assert main([*words, '--force']) == 2
+    printed = capsys.readouterr()
+    assert not printed.out
+    reason, _, failure = printed.err.partition('no payload is seen')
+    assert 'By force, though' in reason and 'are negated' in reason and 'kg' in failure
 
 
 def test_of_several_recordings_those_that_checks_refuse_are_left_out(franka, caplog):

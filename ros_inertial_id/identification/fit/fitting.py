@@ -11,6 +11,7 @@ from .gravity import FreeGravity, GivenGravity, gravity_of, GRAVITY_ROUNDS, Tilt
 from .model_errors import (
     constant_profiles,
     ConstantProfile,
+    DELAY,
     LAWS,
     model_errors,
     statistical_errors,
@@ -146,9 +147,12 @@ def fit(
     base = problem.base
     influence = Influence.of(columns, angled, estimate, len(base))
     profiles = {}
-    if choice.joint_by_joint:
+    if choice.joint_by_joint and choice.model_columns.measures_all:
         profiles = constant_profiles(choice)
     errors = model_errors(data, choice, base, profiles.values())
+    for source, more in ((DELAY, rows.of_clocks), (LAWS, rows.of_model)):
+        if more is not None:
+            errors[source] = np.hstack([errors[source], more[: len(base)]])
     assert description is not None  # there is a round
     errors[LAWS] = np.hstack([errors[LAWS], description.errors[: len(base)]])
     of_models = np.hstack([*errors.values()])

@@ -115,12 +115,13 @@ def delay_errors(data: Dataset, choice: Choice, base: BaseParameters) -> np.ndar
     """
     Return H (b, 1): errors of the base parameters by that of the delay, (b, 0) without a delay.
 
+    A method whose rows do not hold the rate of efforts has its own, see ``EstimateOfRows``.
     The delay of the efforts is estimated beside the parameters; they move with it by the solution
     for the efforts' rate.  Of a commanded joint an error of the delay is one of viscous friction,
     stiffness times as large, and of inertia, damping times as large.
     """
     standard_error = _delay_error(data)
-    if not standard_error:
+    if not standard_error or not choice.model_columns.wide.late:
         return np.zeros((len(base), 0))
     model_columns, best = choice.model_columns, choice.best
     slope = model_columns.solve(model_columns.whole, np.flatnonzero(best.params))[:, 0]

@@ -28,7 +28,7 @@ from ...dynamics.robot_model import FloatingTree, RobotModel
 from ...dynamics.tree_description import mjcf_source
 from ...errors import ConfigError, EstimationError
 from ...given_files import given_text
-from ...measurement.joints.drives import is_commanded
+from ...measurement.joints.drives import is_commanded, is_limited
 from ...measurement.summary import Summary
 from ...methods import METHODS
 from ...methods.capabilities import DescribesRobots
@@ -144,7 +144,7 @@ def isaaclab_of(
         actuators[field] = _column(terms, term, joints)
         standard_errors[field] = _column(errors, term, joints)
     del standard_errors['dynamic_friction']  # one number with the static one
-    actuators['effort_limit_sim'] = _limits(tree.effort, joints)
+    actuators['effort_limit_sim'] = _limits(_effort_limits(model, tree), joints)
     actuators['velocity_limit_sim'] = _limits(tree.velocity, joints)
     out = plain(
         {
@@ -380,6 +380,14 @@ def servos(model: IdentifiedModel, robot: RobotModel) -> dict[str, dict[str, flo
     return gains
 
 
+def _effort_limits(model: IdentifiedModel, robot: RobotModel) -> np.ndarray:
+    """Return the limits of the actuators (n,) [N m, N], 0 where the efforts know none."""
+    options = model.options
+    if is_limited(options.get('effort_kind', ''), options.get('damping', ())):
+        return robot.effort
+    return np.zeros(len(robot))
+
+
 def delay_of(model: IdentifiedModel) -> float:
     """Return the delay of the effect of commands [s]: efforts, made of them, are as early."""
     if not is_commanded(model.options.get('effort_kind', '')):
@@ -464,7 +472,7 @@ def _add_actuators(root, robot, model):
         actuators.append(xml.Comment(f' {DELAY_WORDS} '))
     if gains:
         actuators.append(xml.Comment(f' {FEEDFORWARD_WORDS} '))
-    for joint, limit in zip(robot.joint_names, robot.effort):
+    for joint, limit in zip(robot.joint_names, _effort_limits(model, robot)):
         tag, force = _force_law(gains.get(joint), biases[joint])
         attributes = {'name': joint, 'joint': joint, **force}
         if limit > 0:

@@ -103,7 +103,7 @@ class InverseDynamics:
         """Return the mass matrices (..., n, n) at q (..., n) [kg m^2], rotors included."""
         q = joint_array('q', q, len(self.robot.coordinates))
         still = self._sum(q, 0.0, 0.0, 'inertial')
-        columns = [self._sum(q, 0.0, unit, 'inertial') - still for unit in np.eye(q.shape[-1])]
+        columns = [self._sum(q, 0.0, unit, 'inertial') - still for unit in np.eye(still.shape[-1])]
         return np.stack(columns, axis=-1)
 
     def _sum(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, kind: str) -> np.ndarray:
@@ -147,7 +147,7 @@ class InverseDynamics:
         count = len(self.robot.coordinates)
         arrays = [joint_array(name, x, count) for name, x in (('q', q), ('v', v), ('a', a))]
         try:
-            arrays = list(np.broadcast_arrays(*arrays))
+            arrays = list(np.broadcast_arrays(*arrays, np.zeros(count))[:3])
         except ValueError:
             raise ConfigError(
                 'q, v, a',

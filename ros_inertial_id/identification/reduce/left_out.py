@@ -194,14 +194,15 @@ class LeftOut:
         """
         Return the LeftOut with q unknowns more, the last: ``columns`` times a ``course``.
 
-        columns : (P, q) of the unknowns; deviations : (q,) of the new ones beforehand
+        columns : (groups, P, q) of the unknowns, in the rows of each group
+        deviations : (q,) of the new ones beforehand
         course : (stretches,)
         """
-        unknowns, count = columns.shape
+        _, unknowns, count = columns.shape
         groups = []
-        for group in self.groups:
+        for group, of_group in zip(self.groups, columns):
             k = len(group.index)
-            more = group.R[:, :, :k] @ columns[group.index] * course[:, None, None]
+            more = group.R[:, :, :k] @ of_group[group.index] * course[:, None, None]
             rows = np.concatenate([group.R[:, :, :k], more, group.R[:, :, k:]], axis=2)
             triangles = [triangle(np.asfortranarray(stretch)) for stretch in rows]
             index = np.append(group.index, unknowns + np.arange(count))

@@ -134,6 +134,16 @@ class ModelColumns(LeftOut):
         """Return the units (columns + 2,) of the unknowns."""
         return self.prior.unit
 
+    @property
+    def measures_all(self) -> bool:
+        """
+        Return whether something is measured in all groups of rows.
+
+        Rows that are zero by their equations fit a robot without mass exactly: beside such the
+        weights that are found here mean nothing.
+        """
+        return all(rows.R[:, :, len(rows.index)].any() for rows in self.groups)
+
     def _found_weights(self):
         """Return the Weights by residuals of the plain model, from rows that count alike."""
         stretches = np.arange(self.count)

@@ -19,7 +19,7 @@ from typing import Callable, Iterable, Iterator
 from .cdr import Batch, RawMessages
 from .unpacked_size import check_unpacked, FREE, has_checksum, HEAD, ZSTD
 from ...errors import ConfigError, RecordingError
-from ...given_files import given_text, instead_of_a_file
+from ...given_files import DESCRIPTION, given_text, instead_of_a_file, kind_by_name
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -40,11 +40,14 @@ def storage_files(path: Path) -> tuple[list[Path], list[str]]:
         return _files_of_folder(path)
     if _is_storage(path):
         return [path], []
+    kind, do = (
+        instead_of_a_file(path) or kind_by_name(path),
+        'convert a ROS 1 bag with rosbags-convert',
+    )
+    if kind == DESCRIPTION:
+        do = 'give a description by its own option'
     raise RecordingError(
-        f'{path} is no rosbag2',
-        expected='.mcap, .db3 or a folder',
-        found=instead_of_a_file(path) or None,
-        do='convert a ROS 1 bag with rosbags-convert',
+        f'{path} is no rosbag2', expected='.mcap, .db3 or a folder', found=kind or None, do=do
     )
 
 

@@ -222,6 +222,7 @@ def without_effort(silent: Sequence[str], joints: Collection[str]) -> str:
         'let the driver report efforts, record a topic with them and name it in effort_topic:, or '
         'where drives follow position commands write "serial_arm: {effort_kind: command}" to '
         'servo.yaml and find their gains: inertial-id drive-gains --empty BAG --config servo.yaml'
+        ', of a log with --urdf'
     )
     which = 'what is no part of the arm and stands still (light fingers may move)'
     return lock_or(silent, joints, which, advice)

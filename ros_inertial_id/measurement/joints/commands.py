@@ -3,8 +3,8 @@ Commands: efforts of drives that report none, from the law by which they follow 
 
     tau(t) = K (q_command(t - d) - q) + D (v_command(t - d) - v) + feedforward(t - d)
 
-with stiffness K and damping D of each joint, the delay d, and |tau| up to the effort limit.  What
-is commanded is held until the next command.
+with stiffness K and damping D of each joint, the delay d, and |tau| up to the effort limit where D
+is given.  What is commanded is held until the next command.
 """
 
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from typing import Any, Sequence
 import numpy as np
 
 from .channels import BROKEN, carries, columns_of, JOINT_STATE, ROWS_AT_ONCE, without_incomplete
-from .drives import DriveOptions, is_commanded, joint_side, per_joint
+from .drives import DriveOptions, is_commanded, is_limited, joint_side, per_joint
 from ..recording import Channel, empty
 from ...errors import ConfigError, RecordingError
 
@@ -80,12 +80,13 @@ def position_control(options: DriveOptions, limit: np.ndarray | None) -> Positio
             'effort_kind: command needs stiffness',
             expected=f'{count} values',
             do='take them from the controller, or find them by the described masses or a known '
-            'load: inertial-id drive-gains --empty BAG --config FILE',
+            'load: inertial-id drive-gains --empty BAG --config FILE, of a log with --urdf',
         )
+    limited = is_limited(options.effort_kind, options.damping)
     return PositionControl(
         per_joint(options.stiffness, 'stiffness', count),
         per_joint(options.damping or (0.0,), 'damping', count),
-        np.where(limit > 0, limit, np.inf),
+        np.where(limited & (limit > 0), limit, np.inf),
     )
 
 

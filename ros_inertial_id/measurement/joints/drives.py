@@ -33,7 +33,10 @@ class DriveOptions:
         (), 'of the position control of commanded drives, one per joint', unit='N m/rad'
     )
     damping: tuple[float, ...] = option(
-        (), 'the same per difference of velocities, one per joint; empty: 0', unit='N m s/rad'
+        (),
+        'the same per difference of velocities, one per joint; empty: found as viscous friction, '
+        'and no torque is limited',
+        unit='N m s/rad',
     )
     position_kind: str = option(
         'link',
@@ -65,6 +68,15 @@ class DriveOptions:
 def is_commanded(effort_kind: str) -> bool:
     """Return whether efforts of a kind are not measured, but follow from commands."""
     return effort_kind == COMMAND
+
+
+def is_limited(effort_kind: str, damping: Sequence[float]) -> bool:
+    """
+    Return whether efforts by commands end at the effort limit.
+
+    Stiffness alone says more than the drive gives: an unknown damping takes some of it away.
+    """
+    return bool(damping) or not is_commanded(effort_kind)
 
 
 def gains_to_paste(

@@ -7,6 +7,7 @@ acceleration come as one, so that neither pose, nor attitude, nor velocity is ne
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,13 @@ from ...dynamics.body_motion import Frame, frame_of
 from ...errors import ConfigError, RecordingError
 from ...measurement import signals
 from ...measurement.recording import Channel, Recording
-from ...measurement.sampling import interpolate
+from ...measurement.sampling import convolve_inside, interpolate
 
 IMU, ODOMETRY = 'sensor_msgs/msg/Imu', 'nav_msgs/msg/Odometry'
 LEAST_GRAVITY, MOST_GRAVITY = 7.0, 13.0  # [m/s^2] mean of an accelerometer on a robot
 IN_G = 0.7, 1.3  # the same in units of gravity
-UPRIGHT_WINDOW = 1.5  # [s] before and after, in whose mean the accelerometer shows gravity
+UPRIGHT_WINDOW = 5.0  # [s] before and after, in whose mean the accelerometer shows gravity: slow
+# sway moves a base by centimetres with little acceleration, and a gyro's bias cancels between both
 LEAST_CORRELATION = (
     0.3  # least correlation of a rate with the derivative of the attitude, with noise
 )
@@ -65,21 +67,20 @@ class BaseMotion(ABC):
         The motion is acceleration minus gravity [m/s^2], angular acceleration and velocity,
         along the axes of the root link, as is the unit vector against gravity.
         """
-        reach = len(kernel) // 2 + 2 * signals.STENCIL + int(UPRIGHT_WINDOW / period)
+        reach = len(kernel) // 2 + 2 * signals.STENCIL
         before = min(reach, max(0, int((t[0] - self.stamps[0]) / period)))
         after = min(reach, max(0, int((self.stamps[-1] - t[-1]) / period)))
         ticks = np.round((t - t[0]) / period).astype(int) + before
         clock = t[0] + (np.arange(ticks[-1] + after + 1) - before) * period
-        sampled = interpolate(self.stamps, self.values, clock)
-        motion, rate, up = self.smoothed(sampled, kernel, period)
+        motion, rate, up = self.smoothed(clock, kernel, period)
         return motion[ticks], rate[ticks], up[ticks]
 
     @abstractmethod
     def smoothed(
-        self, values: np.ndarray, kernel: np.ndarray, period: float
+        self, clock: np.ndarray, kernel: np.ndarray, period: float
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """
-        Return motion, rate and up of ``values`` (N, k) every ``period`` [s]; see ``at``.
+        Return motion, rate and up on a ``clock`` (N,) [s] of every ``period`` [s]; see ``at``.
 
         kernel : (2 h + 1,) low-pass
         """
@@ -101,23 +102,30 @@ class BaseMotion(ABC):
 class ImuMotion(BaseMotion):
     """The values are angular velocity [rad/s] and specific force [m/s^2] along the IMU's axes."""
 
+    @cached_property
+    def upward(self) -> np.ndarray:
+        """Return unit vectors (n, 3) against gravity at the stamps, along the IMU's axes."""
+        return upright(self.t, self.values[:, 3:], self.values[:, :3])
+
     def remounted(self, turn: np.ndarray, factors: np.ndarray) -> 'ImuMotion':
         """Return it turned by ``turn`` (3, 3), gyro and accelerometer times ``factors`` (2,)."""
         values = (self.values.reshape(-1, 2, 3) * factors[:, None]) @ turn.T
         return replace(self, values=values.reshape(-1, 6))
 
     def smoothed(
-        self, values: np.ndarray, kernel: np.ndarray, period: float
+        self, clock: np.ndarray, kernel: np.ndarray, period: float
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """
-        Return motion, rate and up of ``values`` (N, 6) every ``period`` [s]; see ``at``.
+        Return motion, rate and up on a ``clock`` (N,) [s] of every ``period`` [s]; see ``at``.
 
         kernel : (2 h + 1,) low-pass
         """
+        values = interpolate(self.stamps, self.values, clock)
         turned = values.reshape(-1, 2, 3) @ self.frame.rotation.T
         rates = signals.smoothed_derivatives(turned[:, 0], kernel, period)
         force = signals.smoothed_derivatives(turned[:, 1], kernel, period, 1)
-        return *self._of_root(np.hstack(force), *rates), upright(force[0], rates[0], period)
+        up = interpolate(self.stamps, self.upward, clock) @ self.frame.rotation.T
+        return *self._of_root(np.hstack(force), *rates), up
 
 
 @dataclass(frozen=True)
@@ -132,13 +140,14 @@ class OdometryMotion(BaseMotion):
     gravity: float = 9.81
 
     def smoothed(
-        self, values: np.ndarray, kernel: np.ndarray, period: float
+        self, clock: np.ndarray, kernel: np.ndarray, period: float
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """
-        Return motion, rate and up of ``values`` (N, 10) every ``period`` [s]; see ``at``.
+        Return motion, rate and up on a ``clock`` (N,) [s] of every ``period`` [s]; see ``at``.
 
         kernel : (2 h + 1,) low-pass
         """
+        values = interpolate(self.stamps, self.values, clock)
         quaternion = signals.smooth(values[:, :4], kernel)
         vertical = Rotation.from_quat(quaternion).inv().as_matrix()[:, :, 2]
         velocity, gain = signals.smoothed_derivatives(values[:, 4:7], kernel, period, 1)
@@ -155,22 +164,21 @@ class OdometryMotion(BaseMotion):
         return *self._of_root(*turned), vertical @ R.T
 
 
-def upright(force: np.ndarray, omega: np.ndarray, period: float) -> np.ndarray:
+def upright(t: np.ndarray, force: np.ndarray, omega: np.ndarray) -> np.ndarray:
     """
-    Return unit vectors (N, 3) against gravity, along the axes of the base.
+    Return unit vectors (n, 3) against gravity, along the axes of the base.
 
-    force, omega : (N, 3) what accelerometer [m/s^2] and gyro [rad/s] of the base read every
-        ``period`` [s]
+    force, omega : (n, 3) what accelerometer [m/s^2] and gyro [rad/s] of the base read at t (n,)
     The gyro turns the readings of UPRIGHT_WINDOW about an instant into one frame, where their
-    mean is gravity: the base goes nowhere.
+    mean is gravity: the base goes nowhere.  At the ends it is the mean of those that there are.
     """
-    middle = 0.5 * (omega[1:] + omega[:-1]) * period
-    quaternion = turned_by(Rotation.from_rotvec(middle).as_quat())
-    attitude = Rotation.from_quat(quaternion)
-    half = min(int(UPRIGHT_WINDOW / period), max(1, (len(force) - 4) // 2))
-    window = np.hanning(2 * half + 3)[1:-1]
-    mean = signals.smooth(attitude.apply(force), window / window.sum())
-    up = attitude.apply(mean, inverse=True)
+    step = np.diff(t)[:, None]
+    middle = 0.5 * (omega[1:] + omega[:-1]) * step
+    attitude = Rotation.from_quat(turned_by(Rotation.from_rotvec(middle).as_quat()))
+    half = min(int(UPRIGHT_WINDOW / np.median(step)), len(t))
+    readings = np.pad(attitude.apply(force), ((half, half), (0, 0)))
+    total = convolve_inside(readings, np.hanning(2 * half + 3)[1:-1])
+    up = attitude.apply(total, inverse=True)
     return np.asarray(up / np.maximum(np.linalg.norm(up, axis=1, keepdims=True), 1e-9))
 
 

@@ -122,7 +122,8 @@ def foot_jacobians(robot: FloatingRobot, q: np.ndarray, up: np.ndarray) -> list[
 
 def _jacobian(robot: FloatingRobot, motions: Any, foot: Foot, up: np.ndarray) -> np.ndarray:
     body = motions[foot.frame.body + 1]
-    point = body.p + apply(body.R, foot.frame.position) - (foot.radius or 0.0) * up
+    below = (foot.radius or 0.0) - foot.yields
+    point = body.p + apply(body.R, foot.frame.position) - below * up
     count = point.shape[1]
     out = np.zeros((6 + len(robot), 6, count))
     for k, axis in enumerate(np.eye(3)):

@@ -18,6 +18,7 @@ from .doubts import contact_doubts, mounting_doubts, upside_down
 from .observation import FloatingObservation, FloatingState
 from .robot import FloatingRobot
 from .rows import efforts, FloatingRows, row_names
+from ..estimation.common_errors import MovedRows
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import RecordingError
 from ...estimation.least_squares import left_out, standard_errors
@@ -30,7 +31,8 @@ PIECES_OF_STATES = 1  # pieces of states that these are taken from
 PIECES = 16  # left out one by one
 APPLIED_OFFSET = 3.0  # standard errors of an offset that is applied
 LARGEST_OFFSET = 0.05  # [s]
-STEP = 1e-3  # [s], by which a base is moved to see what a later one changes
+STEP = 1e-3  # [s] or [m], by which a base or feet are moved to see what it changes
+FOOT_YIELDS = 1e-3  # [m], standard deviation: rubber gives way, and radii are rounded
 ROUNDS = 3  # an offset changes the slope that it is found by
 MOST_LOOKS = 6  # rows are read anew once offsets are applied
 SETTLED = 5e-5  # [s]: a smaller change needs no further look
@@ -165,21 +167,31 @@ def _check(found: Offsets, observation: FloatingObservation) -> None:
             )
 
 
-def moved_by_clocks(
+def common_errors(
     observation: FloatingObservation,
     robot: FloatingRobot,
     parameters: Sequence[Parameter],
     values: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> MovedRows | None:
     """
-    Return rows (r, N, p), and (r, N, 2) what clocks of base and efforts change by their errors.
+    Return the MovedRows by clocks of base and efforts, and by feet that yield; see CommonErrors.
 
     values : (p,) of the ``parameters``
     """
+    clocks = observation.clock_errors
+    if clocks is None and not robot.feet:
+        return None
     fit = _Fit(robot, parameters, _thinned(observation), as_they_stand=True)
     fit.values = values
-    late = fit.late() * observation.clock_errors
-    return fit.by_row(fit.rows), fit.by_row(late)
+    moved = []
+    if clocks is not None:
+        moved += list((fit.late() * clocks).T)
+    own = len(moved)
+    if robot.feet:
+        moved.append(FOOT_YIELDS * fit.of_yielding_feet())
+    names = row_names(robot)[0]
+    W, C = fit.by_row(fit.rows), fit.by_row(np.column_stack(moved))
+    return MovedRows(dict(zip(names, W)), dict(zip(names, C)), own)
 
 
 class _Fit:
@@ -248,6 +260,19 @@ class _Fit:
     def late(self) -> np.ndarray:
         """Return what base and efforts change of the rows (N, 2) that are stamped 1 s later."""
         return np.column_stack([self._base_slope(), -self._rate[:, 0]])
+
+    def of_yielding_feet(self) -> np.ndarray:
+        """Return what feet change of the rows (N,) that touch the ground 1 m further up."""
+        feet = tuple(replace(foot, yields=STEP) for foot in self._robot.feet)
+        robot = replace(self._robot, feet=feet)
+        yielding = FloatingRows(robot, self._parameters, np.ones(self._count, dtype=bool))
+        out = []
+        for state, left, friction in zip(self.states, self._left, self._friction):
+            lacking = np.einsum('rpb,p->rb', self._rows.full(state, friction), self.values)
+            lacking = lacking[:, None] - efforts(state.tau)
+            change = yielding.projection(state)(lacking) - left(lacking)
+            out.append(_flat(change)[:, 0] / STEP)
+        return np.concatenate(out)
 
     def by_row(self, flat: np.ndarray) -> np.ndarray:
         """Return (r, N, k) of each row what stands sample by sample (N r, k)."""

@@ -16,11 +16,11 @@ import numpy as np
 
 from .base_motion import base_motion
 from .contacts import recorded_contacts
-from .first_look import first_look, moved_by_clocks
+from .first_look import common_errors, first_look
 from .observation import FloatingObservation, FloatingState
 from .robot import CARRIED, floating_robot, FloatingRobot, FLYING, STANDING
-from .rows import efforts, FloatingRows, groups_of, row_names, ROWS_BLOCK
-from ..estimation.clock_errors import ClockRows, LateClocks
+from .rows import efforts, FloatingRows, groups_of, ROWS_BLOCK
+from ..estimation.common_errors import CommonErrors, MovedRows
 from ...dynamics.friction import check_laws, given_widths, JOINT_TERMS, law_of
 from ...dynamics.inertial_parameters import body_parameters, Parameter
 from ...dynamics.regressor import RegressorBlock
@@ -41,6 +41,7 @@ from ...options import option, topic_option
 
 WIDTHS = 0.01, 0.03, 0.1  # [rad/s] of Coulomb friction
 PER_PERIOD = 4.0  # samples of the cutoff: twice what holds all that it lets pass
+LEAST_CUTOFF = 20.0  # [Hz] that keeps steps of the feet's forces, which velocities do not show
 ROLL = ('x', 'y', 'z')  # axes of the base, about which it turns
 
 
@@ -97,7 +98,7 @@ def widths_of(options: FloatingBaseOptions) -> dict[str, tuple[float, ...]]:
 class FloatingBase(
     Method[FloatingRobot, FloatingState, FloatingObservation, FloatingBaseOptions],
     JointMotion,
-    LateClocks,
+    CommonErrors,
 ):
     """Torques of joints, and force and moment on the base, without the forces of the feet."""
 
@@ -136,7 +137,10 @@ class FloatingBase(
         joints = observe_joints(recording, robot.joint_names, options, limit=robot.tree.effort)
         base = base_motion(recording, robot, options)
         highest = signals.HIGHEST / float(np.median(np.diff(base.t)))
-        cutoff = min(joints.summary.cutoff, highest)
+        cutoff = joints.summary.cutoff
+        if joints.summary.cutoff_chosen and robot.feet:
+            cutoff = max(cutoff, LEAST_CUTOFF)
+        cutoff = min(cutoff, highest)
         every = options.decimate or max(1, int(1.0 / (PER_PERIOD * cutoff * joints.clock.period)))
         joints = with_cutoff(joints, cutoff, every)
         contacts = recorded_contacts(recording, robot, options)
@@ -164,23 +168,19 @@ class FloatingBase(
             groups = groups_of(robot, rows.columns, W, y, y_raw)
             yield RegressorBlock(piece.t, state.segment, groups)
 
-    def clock_rows(
+    def moved_rows(
         self,
         observation: FloatingObservation,
         robot: FloatingRobot,
         parameters: Sequence[Parameter],
         values: np.ndarray,
-    ) -> ClockRows | None:
+    ) -> MovedRows | None:
         """
-        Return the ClockRows of an ``observation``, of base and efforts; see LateClocks.
+        Return the MovedRows of an ``observation``, by its clocks and by feet; see CommonErrors.
 
         values : (p,) of the ``parameters``
         """
-        if observation.clock_errors is None:
-            return None
-        rows, moved = moved_by_clocks(observation, robot, parameters, values)
-        names = row_names(robot)[0]
-        return ClockRows(dict(zip(names, rows)), dict(zip(names, moved)))
+        return common_errors(observation, robot, parameters, values)
 
     def random_state(
         self, robot: FloatingRobot, samples: int, rng: np.random.Generator

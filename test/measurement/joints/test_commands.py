@@ -107,6 +107,13 @@ def test_the_checks_see_the_same_torques():
     np.testing.assert_allclose(signals.effort.values, right, atol=1e-9)
 
 
+def test_stiffness_alone_knows_no_limit_for_it_is_not_what_the_drive_gives():
+    states = channel('/joint_states', T, position=Q)
+    recording = recording_of(states, channel('/cmd', T, position=Q + 0.1))
+    (signals,) = raw_signals(recording, robot_of_two_joints(), replace(OPTIONS, damping=()))
+    np.testing.assert_allclose(signals.effort.values, np.tile([2.0, 5.0], (len(T), 1)), atol=1e-9)
+
+
 @pytest.mark.parametrize('begin', [20.0, T[-1]])
 def test_commands_after_the_motion_can_be_looked_at_and_not_be_identified(begin):
     """A motion, or all but its last message, before the first command."""

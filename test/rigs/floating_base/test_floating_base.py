@@ -26,7 +26,7 @@ from ros_inertial_id.methods import METHODS
 from ros_inertial_id.procedures.payload import identify_payload
 from ros_inertial_id.report.summary import outline, summary
 from ros_inertial_id.report.whole import whole_of
-from ros_inertial_id.rigs.floating_base.base_motion import base_motion
+from ros_inertial_id.rigs.floating_base.base_motion import base_motion, upright
 from ros_inertial_id.rigs.floating_base.contacts import recorded_contacts
 from ros_inertial_id.rigs.simulation.quadruped import (
     BASE_IMU,
@@ -98,6 +98,25 @@ def test_whole_mass_and_its_centre_are_found_by_a_robot_on_its_feet(bare, model)
     assert len(z) > 80 and 0.5 < np.sqrt(np.mean(np.square(z))) < 1.5  # one recording of 12 s
     summary = model.preprocessing[0]
     assert summary['base_time_offset'] == pytest.approx(4e-3, abs=1e-3)
+
+
+def test_upright_is_that_of_a_base_that_sways_slowly():
+    # A base that rocks and sways along x at .4 Hz, seen by an IMU: what is up is known.
+    t = np.arange(0.0, 30.0, 0.004)
+    angle, rate = 0.1 * np.sin(3.0 * t), 0.3 * np.cos(3.0 * t)
+    attitude = Rotation.from_rotvec(angle[:, None] * [0.0, 1.0, 0.0])
+    pushed = np.column_stack([0.3 * np.cos(2.5 * t), 0.0 * t, np.full(len(t), 9.81)])
+    omega = np.column_stack([0.0 * t, rate, 0.0 * t])
+    up = upright(t, attitude.apply(pushed, inverse=True), omega)
+    error = np.linalg.norm(up - attitude.apply([0.0, 0.0, 1.0], inverse=True), axis=1)
+    assert error[(t > 5.0) & (t < 25.0)].max() < 1e-3  # of .03 that the push amounts to
+    assert error.max() < 1e-2
+
+
+def test_feet_that_may_yield_leave_the_height_of_the_whole_open(model):
+    # A millimetre of rubber is some tenths of one of the whole's height, and nothing of x and y.
+    x, y, z = whole_of(model).errors
+    assert 2e-4 < z < 2e-3 and z > 2.0 * max(x, y)
 
 
 def test_whole_is_said_with_errors_over_the_range(bare, model):

@@ -1,8 +1,8 @@
 """
-Methods that find how late clocks are: what the errors of these offsets do to an estimate.
+What an estimate owes to errors that all samples have in common, such as a clock that is late.
 
-A clock that is late by one standard error moves the rows of all samples alike, and no length of
-the recording averages it out: d beta = W+ C, with C what an error of unit size changes.
+They move the rows of all samples alike, and no length of the recording averages them out:
+d beta = W+ C, with C what an error of unit size changes.
 """
 
 from abc import abstractmethod
@@ -19,27 +19,29 @@ from ...estimation.residuals import Residuals
 from ...methods.capabilities import EstimateOfRows, OwnErrors
 
 
-class ClockRows(NamedTuple):
+class MovedRows(NamedTuple):
     """
     Some rows of a recording, by group.
 
     W : {group: (N, p)} about the parameters
-    moved : {group: (N, k)} what each of k clocks changes that is late by one standard error
+    moved : {group: (N, k)} what each of k errors changes that is one standard error
+    own : how many of them, the first, are of clocks, which every recording has of its own
     """
 
     W: dict[str, np.ndarray]
     moved: dict[str, np.ndarray]
+    own: int
 
 
-class LateClocks(OwnErrors):
-    """Clocks of a recording are set right as far as their offsets are known."""
+class CommonErrors(OwnErrors):
+    """What is known to a standard error is in the rows of all samples."""
 
     @abstractmethod
-    def clock_rows(
+    def moved_rows(
         self, observation: Any, robot: Any, parameters: Sequence[Parameter], values: np.ndarray
-    ) -> ClockRows | None:
+    ) -> MovedRows | None:
         """
-        Return ClockRows of some samples of an ``observation``, None where no offset was found.
+        Return MovedRows of some samples of an ``observation``, None without a common error.
 
         parameters, values : (p,) of the estimate
         """
@@ -49,19 +51,20 @@ class LateClocks(OwnErrors):
     ) -> EstimateOfRows:
         """Return the EstimateOfRows of a ``problem``; see OwnErrors."""
         free = ESTIMATORS[data.options.estimator](problem)
-        moves = []
+        own, shared = [], []
         for robot, observation in zip(data.robots, data.observations):
-            rows = self.clock_rows(observation, robot, problem.base.parameters, draft)
+            rows = self.moved_rows(observation, robot, problem.base.parameters, draft)
             if rows is not None:
-                moves.append(_moves(rows, problem.base, free) / len(data.observations))
-        if not moves:
+                moves = _moves(rows, problem.base, free) / len(data.observations)
+                own.append(moves[:, : rows.own])
+                shared.append(moves[:, rows.own :])
+        if not own:
             return EstimateOfRows(free)
-        H = np.hstack(moves)
-        return EstimateOfRows(free.widened(H @ H.T), H)
+        return EstimateOfRows(free, of_clocks=np.hstack(own), of_model=np.sum(shared, axis=0))
 
 
-def _moves(rows: ClockRows, base: BaseParameters, estimate: Estimate) -> np.ndarray:
-    """Return H (b, k): what errors of unit size of k clocks make of the base parameters."""
+def _moves(rows: MovedRows, base: BaseParameters, estimate: Estimate) -> np.ndarray:
+    """Return H (b, k): what errors of unit size make of the base parameters."""
     W, moved = [], []
     for group, of_group in rows.W.items():
         weight = 1.0 / max(estimate.standard_deviation[group], 1e-12)
