@@ -211,6 +211,7 @@ def main():
     if sys.argv[1:2] == ['drive']:
         return drive(Path(sys.argv[2]), float(sys.argv[3]))
     if sys.argv[1:2] == ['relay']:
+        del sys.argv[1]  # a node takes ROS arguments alone
         return relay()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--seconds', type=float, default=20.0)

@@ -285,4 +285,4 @@ def test_the_page_has_the_table_and_the_command_line_the_names(result, tmp_path,
     out = str(tmp_path / 'arm.urdf')
     assert main(['export', str(tmp_path), '--for', 'urdf', '--out', out]) == 0
     said = capsys.readouterr().out
-    assert 'not held: Ia1' in said and 'left out in turn' in said
+    assert 'not held: Ia1' in said and 'in cross-validation' in said

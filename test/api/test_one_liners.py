@@ -103,7 +103,7 @@ MISTAKES = {
     'model.predict((q, v, a))': r'expected \(t, q, v, a\), or a recording; found 3 parts',
     "result.uses['feed']": 'there is: joint1',
     'rid.compare(model)': 'expected two models or more',
-    "rid.load_model('excitation.npz')": 'is a recording; expected a model',
+    "rid.load_model('excitation.npz')": 'is no identified model; .*found a recording',
 }
 
 

@@ -3,7 +3,7 @@
 import json
 
 from arm_recordings import ARM, random_arm_motion
-from stage import RATE, SOFT, write_motion
+from stage import RATE, write_motion
 from test_rig_demonstrations import nodes_of, PATIENCE
 
 # What ``inertial-id demo`` does once it has designed its motions of 20 s: here are shorter ones.
@@ -16,16 +16,9 @@ from ros_inertial_id.demonstration import demo as module
 from ros_inertial_id.demonstration.demo import Demo, demonstrate_motions
 from ros_inertial_id.identification.identified_model import plain
 
-class SoftArmDemo(Demo):
-    def start(self, name, **parameters):
-        if name == 'simulated_robot':
-            parameters |= {soft!r}
-        super().start(name, **parameters)
-
-
 module.ARM_RATE = {rate}
 rclpy.init()
-demo = SoftArmDemo(Path({out!r}))
+demo = Demo(Path({out!r}))
 try:
     result = demonstrate_motions(demo, Path({arm!r}), tuple(map(Path, {motions!r})))
 finally:
@@ -43,7 +36,7 @@ def test_an_arm_is_identified_from_what_is_played_and_predicted_live(graph, tmp_
     ]
     out = tmp_path / 'demo'
     out.mkdir()
-    program = PROGRAM.format(out=str(out), arm=str(ARM), motions=motions, rate=RATE, soft=SOFT)
+    program = PROGRAM.format(out=str(out), arm=str(ARM), motions=motions, rate=RATE)
     demo = graph.python(program)
     graph.spin(PATIENCE, lambda: not demo.alive())
     assert demo.wait() == 0, demo.output

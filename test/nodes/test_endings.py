@@ -128,7 +128,7 @@ BAD = (
     ('identification', {'config': '/nowhere.yaml'}, '/nowhere.yaml cannot be read'),
     ('simulated_rig', {'rig': 'perpetual_motion'}, 'slider_crank, wrist_'),
     ('torque_prediction', {'lag': 'short'}, "expecting type 'DOUBLE'"),
-    ('torque_prediction', {'model_file': ARM}, 'arm2.urdf is not'),
+    ('torque_prediction', {'model_file': ARM}, 'arm2.urdf is no identified model'),
 )
 
 

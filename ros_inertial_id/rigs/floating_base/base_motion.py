@@ -6,8 +6,7 @@ acceleration come as one, so that neither pose, nor attitude, nor velocity is ne
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -99,18 +98,27 @@ class BaseMotion(ABC):
         return np.hstack([acceleration, alpha, omega]), np.hstack([acceleration_rate, jerk, alpha])
 
 
+@dataclass(frozen=True)
 class ImuMotion(BaseMotion):
-    """The values are angular velocity [rad/s] and specific force [m/s^2] along the IMU's axes."""
+    """
+    The values are angular velocity [rad/s] and specific force [m/s^2] along the IMU's axes.
 
-    @cached_property
-    def upward(self) -> np.ndarray:
-        """Return unit vectors (n, 3) against gravity at the stamps, along the IMU's axes."""
-        return upright(self.t, self.values[:, 3:], self.values[:, :3])
+    upward : unit vectors (n, 3) against gravity at t, along the same axes
+    """
+
+    upward: np.ndarray = field(kw_only=True)
+
+    @classmethod
+    def of(cls, topic: str, t: np.ndarray, values: np.ndarray, frame: Frame) -> 'ImuMotion':
+        """Return what an IMU of a ``topic`` measured in a ``frame``; t, values as of the class."""
+        upward = upright(t, values[:, 3:], values[:, :3])
+        return cls(topic, t, values, frame, upward=upward)
 
     def remounted(self, turn: np.ndarray, factors: np.ndarray) -> 'ImuMotion':
         """Return it turned by ``turn`` (3, 3), gyro and accelerometer times ``factors`` (2,)."""
         values = (self.values.reshape(-1, 2, 3) * factors[:, None]) @ turn.T
-        return replace(self, values=values.reshape(-1, 6))
+        other = self.of(self.topic, self.t, values.reshape(-1, 6), self.frame)
+        return replace(other, late=self.late)
 
     def smoothed(
         self, clock: np.ndarray, kernel: np.ndarray, period: float
@@ -215,7 +223,7 @@ def base_motion(recording: Recording, robot: FloatingRobot, options: Any) -> Bas
     t, values = _finite(channel, values, recording.origin_ns())
     if options.base != FLYING:
         _check_gravity(channel.topic, values[:, 3:])
-    return ImuMotion(channel.topic, t, values, frame)
+    return ImuMotion.of(channel.topic, t, values, frame)
 
 
 def _odometry(channel: Channel, robot: FloatingRobot, origin_ns: int, options: Any) -> BaseMotion:

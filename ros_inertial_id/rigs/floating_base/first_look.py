@@ -8,7 +8,7 @@ change without one piece of the recording says how sure they are (jackknife).
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -227,9 +227,9 @@ class _Fit:
         self.rows, self._y, self._rate = map(np.concatenate, (A, y, rate))
         self._target = self._y[:, 0] - self.rows @ self._nominal
         self._scale = float(np.std(self._target))
+        sums = self._by_piece(np.column_stack([self.rows * self._sd, self._target])).sum(0)
         for _ in range(ROUNDS):  # the prior's weight is that beside what is left
-            sums = self._by_piece(np.column_stack([self.rows * self._sd, self._target]))
-            x = self._solve(sum(sums))
+            x = self._solve(sums / self._scale**2)
             lacking = self._target - self.rows @ (self._sd * x)
             self._scale = float(np.std(lacking)) + 1e-9
         self.values = self._nominal + self._sd * x
@@ -243,7 +243,7 @@ class _Fit:
         """Return how late base and efforts are."""
         for _ in range(ROUNDS):
             whole = np.column_stack([self.rows * self._sd, self.late(), self._target])
-            grams = self._by_piece(whole)
+            grams = self._by_piece(whole) / self._scale**2
             x, without = left_out(grams, self._solve)
             self.values = self._nominal + self._sd * x[: self._count]
         (base, late_efforts), errors = x[self._count :], standard_errors(without)[self._count :]
@@ -282,17 +282,23 @@ class _Fit:
     def _base_slope(self):
         """Return what a base stamped one second later changes of the rows' prediction (N,)."""
         out = []
-        for state, left, friction in zip(self.states, self._left, self._friction):
-            moved = replace(state, base=state.base + STEP * state.base_rate)
-            change = self._rows.full(moved, friction) - self._rows.full(state, friction)
+        for change, left in zip(self._changes_by_base, self._left):
             slope = np.einsum('rpb,p->rb', change, self.values)[:, None] / STEP
             out.append(_flat(left(slope))[:, 0])
         return np.concatenate(out)
 
+    @cached_property
+    def _changes_by_base(self):
+        """Return of every state what a base stamped STEP later changes of its rows (r, p, B)."""
+        out = []
+        for state, friction in zip(self.states, self._friction):
+            moved = replace(state, base=state.base + STEP * state.base_rate)
+            out.append(self._rows.full(moved, friction) - self._rows.full(state, friction))
+        return out
+
     def _by_piece(self, columns):
         """Return the sums of squares (PIECES, k, k) of ``columns`` (N, k) by pieces of time."""
-        scaled = columns / self._scale
-        return np.array([part.T @ part for part in np.array_split(scaled, PIECES)])
+        return np.array([part.T @ part for part in np.array_split(columns, PIECES)])
 
     def _solve(self, sums):
         """Return the solution of normal equations ``sums`` under the prior of parameters."""

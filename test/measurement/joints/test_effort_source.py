@@ -28,13 +28,18 @@ def test_measured_efforts_become_torques_and_may_be_late(options, torque):
     assert source.may_be_late and not source.is_commanded and not source.brakes_only
 
 
-@pytest.mark.parametrize('damping, brakes_only', [((), True), ((0.0, 3.0), False)])
-def test_commands_become_torques_within_the_limit(damping, brakes_only):
+@pytest.mark.parametrize(
+    'damping, limit, brakes_only',
+    [((), np.inf, True), ((0.0,), 5.0, True), ((0.0, 3.0), 5.0, False)],
+)
+def test_commands_become_torques_within_the_limit_of_drives_that_are_known(
+    damping, limit, brakes_only
+):
     options = SignalOptions(effort_kind='command', stiffness=(100.0,), damping=damping)
     source = EffortSource.of(options, 2, np.array([5.0, 0.0]))
     q, v = np.array([[0.1, 0.1]]), np.array([[0.0, 1.0]])
     torque = source.torque(np.array([[50.0, 50.0]]), q, v)
-    np.testing.assert_allclose(torque, [[5.0, 40.0 - sum(damping)]])
+    np.testing.assert_allclose(torque, [[min(limit, 40.0), 40.0 - sum(damping)]])
     assert source.is_commanded and not source.may_be_late and source.brakes_only == brakes_only
     with pytest.raises(ValueError, match='need the motion'):
         source.torque(np.array([[50.0, 50.0]]))
