@@ -35,6 +35,7 @@ SENT_AGAIN = (
 OLDEST_CLOCK = 0.06  # [s] of wall time since the clock was read, for which a piece is not sent
 # [s] from a piece that was accepted until the arm brakes, where none has followed
 UNANSWERED = HORIZON - MARGIN - POINT_STEP
+STATE_COMES = 1.0  # [s] in which a state of the controller comes, however late
 
 
 class CourseSender:
@@ -114,13 +115,14 @@ class CourseSender:
         """
         Return whether the arm may brake by now, as pieces are not known to have arrived.
 
-        A state of the controller that is late tells nothing of what came after it.
+        A state of the controller that is late tells nothing of what came after it; one that does
+        not come within STATE_COMES is as none.
         """
         rests_until_start = POINT_STEP - HORIZON  # as long as it is before the first
         made = self._sent.get(self._link.arrived, rests_until_start)
         known = self.now
         if not self._link.answers:
-            known = self._said_at
+            known = max(self._said_at, self.now - STATE_COMES)
         return self._unanswered > 0 and known - made > UNANSWERED
 
     @property

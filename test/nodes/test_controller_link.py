@@ -130,6 +130,9 @@ def test_a_controller_s_state_tells_which_piece_it_follows():
     for now[0] in now[0] + 0.04 * np.arange(1, 4):
         sender.send()
     assert sender.awaits_answers and not sender.arrival_unknown  # its state may be late
+    now[0] += 1.2
+    assert sender.arrival_unknown  # but not for ever
+    now[0] -= 1.2
     follows(sent[-5])
     assert sender.awaits_answers and sender.arrival_unknown  # it stalls, or pieces are lost
     follows(sent[-1])
