@@ -154,8 +154,7 @@ def friction_table(model: IdentifiedModel) -> Table:
     for joint, by_law in by_joint.items():
         drive = drives.get(joint, '')
         coefficients = [
-            _coefficient(by_law.get(law), drive) if (joint, law) in modelled else NOT_MODELLED
-            for law in units
+            _coefficient(by_law.get(law), drive, (joint, law) in modelled) for law in units
         ]
         nonlinear = [_nonlinear(by_law.get(law), constants) for law in nonlinear_units]
         rows.append([joint, *coefficients, *nonlinear])
@@ -166,12 +165,15 @@ def friction_table(model: IdentifiedModel) -> Table:
     return Table(('joint', *heads), rows)
 
 
-def _coefficient(item: Knowledge | None, drive: str) -> Cell:
+def _coefficient(item: Knowledge | None, drive: str, modelled: bool) -> Cell:
     """
     Return a friction coefficient; None is identified only in a sum with others.
 
     drive : of the library, from which its prior may be; '' for none
+    modelled : the joint has this law
     """
+    if not modelled:
+        return Cell(NOT_MODELLED)
     if item is None:
         return Cell('only in a sum', None, 'dim')
     if item.grade == NOT and drive and item.lead.nominal:
