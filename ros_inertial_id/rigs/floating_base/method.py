@@ -173,14 +173,9 @@ class FloatingBase(
         observation: FloatingObservation,
         robot: FloatingRobot,
         parameters: Sequence[Parameter],
-        values: np.ndarray,
     ) -> MovedRows | None:
-        """
-        Return the MovedRows of an ``observation``, by its clocks and by feet; see CommonErrors.
-
-        values : (p,) of the ``parameters``
-        """
-        return common_errors(observation, robot, parameters, values)
+        """Return the MovedRows of an ``observation``, by its clocks and by feet."""
+        return common_errors(observation, robot, parameters)
 
     def random_state(
         self, robot: FloatingRobot, samples: int, rng: np.random.Generator
