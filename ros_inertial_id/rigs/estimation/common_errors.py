@@ -9,21 +9,16 @@ differ from its description, and who asks for a sum then takes it for refuted.
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .noisy_rows import NoisyMotion
 from ...dynamics.inertial_parameters import Parameter
-from ...estimation.base_parameters import BaseParameters
-from ...estimation.estimators import (
-    effective_standard_deviation,
-    Estimate,
-    ESTIMATORS,
-    prior_rows,
-    Problem,
-)
+from ...estimation.estimators import effective_standard_deviation, Estimate, prior_rows, Problem
 from ...estimation.residuals import Residuals
-from ...methods.capabilities import EstimateOfRows, OwnErrors
+from ...methods.capabilities import EstimateOfRows
 
 
 class MovedRows(NamedTuple):
@@ -42,7 +37,7 @@ class MovedRows(NamedTuple):
     times: float
 
 
-class CommonErrors(OwnErrors):
+class CommonErrors(NoisyMotion):
     """What is known to a standard error is in the rows of all samples."""
 
     @abstractmethod
@@ -55,17 +50,17 @@ class CommonErrors(OwnErrors):
         self, data: Any, problem: Problem, draft: np.ndarray, residuals: Residuals
     ) -> EstimateOfRows:
         """Return the EstimateOfRows of a ``problem``; see OwnErrors."""
-        free = ESTIMATORS[data.options.estimator](problem)
+        out = super().estimate(data, problem, draft, residuals)
         own, shared = [], []
         for robot, observation in zip(data.robots, data.observations):
             rows = self.moved_rows(observation, robot, problem.base.parameters)
             if rows is not None:
-                moves = _moves(rows, problem, free) / len(data.observations)
+                moves = _moves(rows, problem, out.free) / len(data.observations)
                 own.append(moves[:, : rows.own])
                 shared.append(moves[:, rows.own :])
         if not own:
-            return EstimateOfRows(free)
-        return EstimateOfRows(free, of_clocks=np.hstack(own), of_model=np.sum(shared, axis=0))
+            return out
+        return replace(out, of_clocks=np.hstack(own), of_model=np.sum(shared, axis=0))
 
 
 def _moves(rows: MovedRows, problem: Problem, estimate: Estimate) -> np.ndarray:

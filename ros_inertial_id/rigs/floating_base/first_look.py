@@ -76,7 +76,7 @@ def first_look(
     if options.find_time_offset and not doubts:
         observation, fit = _clocks_set_right(observation, fit)
     if not doubts:
-        doubts = contact_doubts(observation, robot, fit.states, fit.forces())
+        doubts = contact_doubts(observation, robot, fit.states, fit.lacking())
     return observation.with_details(base_topic=observation.base.topic, doubts=doubts)
 
 
@@ -248,12 +248,17 @@ class _Fit:
         (base, late_efforts), errors = x[self._count :], standard_errors(without)[self._count :]
         return Offsets(float(base), float(late_efforts), *map(float, errors))
 
-    def forces(self) -> list[np.ndarray]:
-        """Return of every state what joints lack (B, n) [N m]: what forces of feet explain."""
+    def lacking(self) -> list[np.ndarray]:
+        """
+        Return of every state what joints lack (2, B, n) [N m]: what forces of feet explain.
+
+        By the fit and by the described bodies
+        """
+        bodies = np.array([self.values, self._nominal])
         out = []
         for state, friction in zip(self.states, self._friction):
             rows = self._rows.full(state, friction)[6:]
-            out.append(np.einsum('rpb,p->br', rows, self.values) - state.tau)
+            out.append(np.einsum('rpb,kp->kbr', rows, bodies) - state.tau)
         return out
 
     def late(self) -> np.ndarray:

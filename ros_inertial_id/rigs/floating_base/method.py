@@ -11,6 +11,7 @@ Sources: Ayusawa, Venture and Nakamura 2014 (base-link dynamics); Mistry, Schaal
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 
@@ -167,6 +168,20 @@ class FloatingBase(
             y, y_raw = (left(efforts(tau))[:, 0] for tau in (piece.tau, piece.tau_raw))
             groups = groups_of(robot, rows.columns, W, y, y_raw)
             yield RegressorBlock(piece.t, state.segment, groups)
+
+    def noisy_rows(
+        self,
+        observation: FloatingObservation,
+        robot: FloatingRobot,
+        parameters: Sequence[Parameter],
+    ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
+        """Yield RegressorBlocks, the same with the base's noise once more, how many they are."""
+        for state, noisy, times in observation.noisy_states():
+            yield from zip(
+                self.regress(state, robot, parameters),
+                self.regress(noisy, robot, parameters),
+                repeat(times),
+            )
 
     def moved_rows(
         self,
