@@ -85,6 +85,10 @@ ROBOTS = {
         dict.fromkeys(FEET, 0.02), 'imu_link',
         {f'{leg}_thigh': 0.8 for leg in LEGS} | {f'{leg}_calf': -1.6 for leg in LEGS},
     ),
+    'standing': Robot(
+        dict.fromkeys(FEET, 0.02), 'imu_link',
+        {f'{leg}_thigh': 0.8 for leg in LEGS} | {f'{leg}_calf': -1.6 for leg in LEGS}, lifts=False,
+    ),
     'anymal_b': Robot(**ANYMAL, drives=3.0),
     'anymal_c': Robot(**ANYMAL, drives=5.0),
     'go2': Robot(

@@ -2,7 +2,8 @@
 The whole: mass and centre of mass of all bodies of a robot whose base moves.
 
 The centre is a sum of parameters for every position of the joints, so that its error is known
-where the split of mass between base and limbs is not.
+where the split of mass between base and limbs is not.  Both are sums of base parameters, and their
+errors those of the estimate: the description is in it once and is not taken to confirm it.
 """
 
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .knowledge import posterior, with_error
+from .knowledge import covariance_with_errors, lead_columns, with_error
 from .links import DECIDED
 from ..dynamics.body_motion import apply, body_motions
 from ..dynamics.inertial_parameters import bodies
@@ -63,7 +64,7 @@ def whole_of(model: IdentifiedModel) -> Whole | None:
     robot, first = robot_of_model(model), bodies(model.parameters)
     if not isinstance(robot, FloatingTree) or robot.tree.base_link not in first:
         return None
-    covariance = posterior(model, alone=True)
+    covariance, leads = covariance_with_errors(model), lead_columns(model)
     prior_sd = np.array([p.prior_sd for p in model.parameters])
     of_mass = np.zeros(len(model.parameters))
     of_mass[list(first.values())] = 1.0
@@ -71,10 +72,11 @@ def whole_of(model: IdentifiedModel) -> Whole | None:
     mass = float(of_mass @ model.values)
     centres = moments @ model.values / mass
     slopes = (moments - centres[..., None] * of_mass) / mass
-    mass_variance = float(of_mass @ covariance @ of_mass)
+    mass_variance = float(of_mass[leads] @ covariance @ of_mass[leads])
     if DECIDED * mass_variance >= np.sum((of_mass * prior_sd) ** 2):
         return None
-    variances = np.sum((slopes @ covariance) * slopes, axis=2)
+    of_base = slopes[..., leads]
+    variances = np.sum((of_base @ covariance) * of_base, axis=2)
     before = np.sum((slopes * prior_sd) ** 2, axis=2)
     errors = np.sqrt(np.maximum(variances, 0.0))
     determined = (DECIDED * variances < before).all(axis=0)

@@ -218,7 +218,8 @@ def _made_good(problem, estimate, scales, rows, noise):
     error = np.sqrt(np.diag(covariance))
     independent = effective_standard_deviation(problem, estimate.standard_deviation)
     A, b, _ = problem.factors.system(independent)
-    keep = scales[:, None] * directions * (1.0 - part) @ dual.T / scales
+    # What noise alone excites says nothing to those who solve the rows anew under a prior.
+    keep = scales[:, None] * directions * (1.0 - np.minimum(shares, 1.0)) @ dual.T / scales
     return replace(
         estimate,
         params=move @ estimate.params,

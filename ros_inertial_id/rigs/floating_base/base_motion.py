@@ -56,6 +56,14 @@ class BaseMotion(ABC):
         """Return the same with stamps that are ``late`` [s] more."""
         return replace(self, late=self.late + late)
 
+    def with_more_noise(self) -> 'BaseMotion':
+        """Return it with noise once more, as large as what is white of the values."""
+        period = float(np.median(np.diff(self.t)))
+        kernel = signals.zero_phase_kernel(period, signals.HIGHEST / period)
+        noise = signals.white_noise([self.values], kernel)
+        drawn = np.random.default_rng(0).standard_normal(self.values.shape)
+        return replace(self, values=self.values + noise * drawn)
+
     def at(
         self, t: np.ndarray, kernel: np.ndarray, period: float
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -55,26 +55,32 @@ def contact_doubts(
     """
     Return what contradicts the contacts, as the fields of Findings.
 
-    lacking : (B, n) of every state, what joints exert less than the motion needs [N m]
+    lacking : (2, B, n) of every state, what joints exert less than the motion needs [N m], by
+    fitted bodies and by those described.  Each has errors of its own, of the motion and of the
+    description: what contradicts the contacts is what both say.
     """
     if not robot.feet:
         return []
-    force = np.concatenate([_normal_forces(robot, *pair) for pair in zip(states, lacking)])
+    parts = [_normal_forces(robot, *pair) for pair in zip(states, lacking)]
+    force = np.concatenate(parts, axis=1)
     t = np.concatenate([state.t for state in states])
     said = observation.contacts.standing(t, len(robot.feet), 0.0)
     may_stand = np.concatenate([state.standing for state in states])
     flagged = bool(observation.contacts.series)
     out = []
     for k, foot in enumerate(robot.feet):
-        share = force[:, k] / robot.weight
+        share = force[..., k] / robot.weight
         measures = (
             ('impossible pull', share < -PULLS, said[:, k]),
             ('foot in the air carries', share > CARRIES, ~may_stand[:, k]),
             ('foot on the ground carries nothing', np.abs(share) < NOTHING, flagged & said[:, k]),
         )
         for name, contradicts, when in measures:
-            if np.count_nonzero(when) > FEWEST and np.mean(contradicts[when]) > OFTEN[name]:
-                out.append(_contradiction(name, foot.name, float(np.mean(contradicts[when]))))
+            if np.count_nonzero(when) <= FEWEST:
+                continue
+            often = float(np.mean(np.all(contradicts, axis=0)[when]))
+            if often > OFTEN[name]:
+                out.append(_contradiction(name, foot.name, often))
         if flagged and said[:, k].all():
             out.append(_never(foot.name, 'leaves'))
         if not said[:, k].any():
@@ -182,14 +188,14 @@ def _mountings(turned: bool) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 
 
 def _normal_forces(robot: FloatingRobot, state: FloatingState, lacking: np.ndarray) -> np.ndarray:
-    """Return the forces (B, feet) [N] away from the ground that the joints of each leg show."""
+    """Return forces (2, B, feet) [N] away from the ground: what each leg lacks (2, B, n)."""
     jacobians = foot_jacobians(robot, state.q, state.up.T)
-    out = np.empty((len(state.t), len(robot.feet)))
+    out = np.empty((len(lacking), len(state.t), len(robot.feet)))
     for k, J in enumerate(jacobians):
         joints = _own_joints(robot, k)
         of_leg = np.linalg.pinv(J[:, 6 + joints], rcond=SINGULAR_LEG)  # (B, c, joints)
-        wrench = np.einsum('bcj,bj->bc', of_leg, lacking[:, joints])
-        out[:, k] = np.einsum('bc,bc->b', wrench[:, :3], state.up)
+        wrench = np.einsum('bcj,kbj->kbc', of_leg, lacking[..., joints])
+        out[..., k] = np.einsum('kbc,bc->kb', wrench[..., :3], state.up)
     return out
 
 

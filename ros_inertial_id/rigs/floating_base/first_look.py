@@ -76,7 +76,7 @@ def first_look(
     if options.find_time_offset and not doubts:
         observation, fit = _clocks_set_right(observation, fit)
     if not doubts:
-        doubts = contact_doubts(observation, robot, fit.states, fit.forces())
+        doubts = contact_doubts(observation, robot, fit.states, fit.lacking())
     return observation.with_details(base_topic=observation.base.topic, doubts=doubts)
 
 
@@ -168,30 +168,29 @@ def _check(found: Offsets, observation: FloatingObservation) -> None:
 
 
 def common_errors(
-    observation: FloatingObservation,
-    robot: FloatingRobot,
-    parameters: Sequence[Parameter],
-    values: np.ndarray,
+    observation: FloatingObservation, robot: FloatingRobot, parameters: Sequence[Parameter]
 ) -> MovedRows | None:
     """
-    Return the MovedRows by clocks of base and efforts, and by feet that yield; see CommonErrors.
+    Return the MovedRows by clocks of base and efforts, and by where feet touch; see CommonErrors.
 
-    values : (p,) of the ``parameters``
+    The described bodies are the prior of what moves them: without it a recording that shows little
+    has bodies that no error is in proportion to.
     """
     clocks = observation.clock_errors
     if clocks is None and not robot.feet:
         return None
     fit = _Fit(robot, parameters, _thinned(observation), as_they_stand=True)
-    fit.values = values
     moved = []
     if clocks is not None:
         moved += list((fit.late() * clocks).T)
     own = len(moved)
     if robot.feet:
-        moved.append(FOOT_YIELDS * fit.of_yielding_feet())
+        yielding = FOOT_YIELDS * fit.of_yielding_feet()
+        moved.append(fit.size_of(yielding) * yielding)
     names = row_names(robot)[0]
     W, C = fit.by_row(fit.rows), fit.by_row(np.column_stack(moved))
-    return MovedRows(dict(zip(names, W)), dict(zip(names, C)), own)
+    times = observation.samples(training=True) / len(C[0])
+    return MovedRows(dict(zip(names, W)), dict(zip(names, C)), own, times)
 
 
 class _Fit:
@@ -249,12 +248,17 @@ class _Fit:
         (base, late_efforts), errors = x[self._count :], standard_errors(without)[self._count :]
         return Offsets(float(base), float(late_efforts), *map(float, errors))
 
-    def forces(self) -> list[np.ndarray]:
-        """Return of every state what joints lack (B, n) [N m]: what forces of feet explain."""
+    def lacking(self) -> list[np.ndarray]:
+        """
+        Return of every state what joints lack (2, B, n) [N m]: what forces of feet explain.
+
+        By the fit and by the described bodies
+        """
+        bodies = np.array([self.values, self._nominal])
         out = []
         for state, friction in zip(self.states, self._friction):
             rows = self._rows.full(state, friction)[6:]
-            out.append(np.einsum('rpb,p->br', rows, self.values) - state.tau)
+            out.append(np.einsum('rpb,kp->kbr', rows, bodies) - state.tau)
         return out
 
     def late(self) -> np.ndarray:
@@ -273,6 +277,21 @@ class _Fit:
             change = yielding.projection(state)(lacking) - left(lacking)
             out.append(_flat(change)[:, 0] / STEP)
         return np.concatenate(out)
+
+    def size_of(self, moved: np.ndarray) -> float:
+        """
+        Return the size of an error that changes the rows by ``moved`` (N,) and is one beforehand.
+
+        What was found of it and what is not known of it: rows that contradict feet as described
+        make it larger, others that agree with them smaller.
+        """
+        columns = np.column_stack([self.rows * self._sd, moved, self._target])
+        sums = self._by_piece(columns) / self._scale**2
+        known = np.ones(self._count + 1)
+        x, without = left_out(sums, partial(_solved, known=known))
+        information = sums.sum(0)[:-1, :-1] + np.diag(known)
+        variance = np.linalg.inv(information)[-1, -1]
+        return float(np.sqrt(x[-1] ** 2 + standard_errors(without)[-1] ** 2 + variance))
 
     def by_row(self, flat: np.ndarray) -> np.ndarray:
         """Return (r, N, k) of each row what stands sample by sample (N r, k)."""
@@ -302,10 +321,14 @@ class _Fit:
 
     def _solve(self, sums):
         """Return the solution of normal equations ``sums`` under the prior of parameters."""
-        count = len(sums) - 1
-        prior = np.zeros(count)
-        prior[: self._count] = 1.0
-        return np.linalg.solve(sums[:-1, :-1] + np.diag(prior + 1e-12), sums[:-1, -1])
+        known = np.zeros(len(sums) - 1)
+        known[: self._count] = 1.0
+        return _solved(sums, known)
+
+
+def _solved(sums: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return the solution (k,) of normal equations ``sums`` under a prior as ``known`` (k,)."""
+    return np.linalg.solve(sums[:-1, :-1] + np.diag(known + 1e-12), sums[:-1, -1])
 
 
 def _all_standing(state):

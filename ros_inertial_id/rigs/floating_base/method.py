@@ -11,6 +11,7 @@ Sources: Ayusawa, Venture and Nakamura 2014 (base-link dynamics); Mistry, Schaal
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 
@@ -168,19 +169,28 @@ class FloatingBase(
             groups = groups_of(robot, rows.columns, W, y, y_raw)
             yield RegressorBlock(piece.t, state.segment, groups)
 
+    def noisy_rows(
+        self,
+        observation: FloatingObservation,
+        robot: FloatingRobot,
+        parameters: Sequence[Parameter],
+    ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
+        """Yield RegressorBlocks, the same with the base's noise once more, how many they are."""
+        for state, noisy, times in observation.noisy_states():
+            yield from zip(
+                self.regress(state, robot, parameters),
+                self.regress(noisy, robot, parameters),
+                repeat(times),
+            )
+
     def moved_rows(
         self,
         observation: FloatingObservation,
         robot: FloatingRobot,
         parameters: Sequence[Parameter],
-        values: np.ndarray,
     ) -> MovedRows | None:
-        """
-        Return the MovedRows of an ``observation``, by its clocks and by feet; see CommonErrors.
-
-        values : (p,) of the ``parameters``
-        """
-        return common_errors(observation, robot, parameters, values)
+        """Return the MovedRows of an ``observation``, by its clocks and by feet."""
+        return common_errors(observation, robot, parameters)
 
     def random_state(
         self, robot: FloatingRobot, samples: int, rng: np.random.Generator

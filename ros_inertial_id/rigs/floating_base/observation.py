@@ -13,6 +13,7 @@ from ...measurement.joints.kinematic_state import JointSpaceObservation, JointSp
 from ...measurement.joints.observation import with_time_offset
 from ...measurement.summary import Summary
 
+NOISY_SAMPLES = 800  # by which it is found what the noise of the base does to the rows
 TOUCH_PERIODS = 1.5  # periods of the cutoff, within which a touch is in the filtered signals
 
 
@@ -108,3 +109,11 @@ class FloatingObservation:
             base, base_rate, up = self.base.at(state.t, kernel, period)
             standing = self.contacts.standing(state.t, self.feet, memory)
             yield FloatingState.of(state, base=base, base_rate=base_rate, up=up, standing=standing)
+
+    def noisy_states(self) -> Iterator[tuple[FloatingState, FloatingState, float]]:
+        """Yield some states, the same with the base's noise once more, how many they stand for."""
+        every = 1 + self.samples(training=True) // NOISY_SAMPLES
+        noisy = replace(self, base=self.base.with_more_noise())
+        for state, other in zip(self.states(training=True), noisy.states(training=True)):
+            some = slice(None, None, every)
+            yield state.rows(some), other.rows(some), float(every)
