@@ -189,7 +189,7 @@ def _problem(
     return Problem(wide.total.combine(columns), gravity.parameters(base), {}), columns
 
 
-def _stretches(choice: Choice, columns: np.ndarray) -> list[RFactors]:
+def _stretches(choice: Choice, columns: np.ndarray) -> Sequence[RFactors]:
     """Return what each stretch says of ``columns`` (size, b) of the wide factor."""
     return [stretch.combine(columns) for stretch in choice.model_columns.wide.stretches]
 
