@@ -21,6 +21,7 @@ from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.measured_drives import drives_of_joints
 
 MISSING = 'not determined by the data'
+NOT_MODELLED = '-'  # a law that this joint does not have
 COV_TYPES = {
     'segments': ' Standard errors are cluster-robust, by segments of distinct motion (cov_type: '
     'segments).',
@@ -149,8 +150,12 @@ def friction_table(model: IdentifiedModel) -> Table:
     constants = model.statistics.get('nonlinear_parameters', {})
     rows: list[list[Cell | str]] = []
     drives = drives_of_joints(model.options)
+    modelled = {(parameter.owner, parameter.law) for parameter in model.parameters}
     for joint, by_law in by_joint.items():
-        coefficients = [_coefficient(by_law.get(law), drives.get(joint, '')) for law in units]
+        drive = drives.get(joint, '')
+        coefficients = [
+            _coefficient(by_law.get(law), drive, (joint, law) in modelled) for law in units
+        ]
         nonlinear = [_nonlinear(by_law.get(law), constants) for law in nonlinear_units]
         rows.append([joint, *coefficients, *nonlinear])
     heads = [f'{law} [{" or ".join(of_law)}]' for law, of_law in units.items()]
@@ -160,12 +165,15 @@ def friction_table(model: IdentifiedModel) -> Table:
     return Table(('joint', *heads), rows)
 
 
-def _coefficient(item: Knowledge | None, drive: str) -> Cell:
+def _coefficient(item: Knowledge | None, drive: str, modelled: bool) -> Cell:
     """
     Return a friction coefficient; None is identified only in a sum with others.
 
     drive : of the library, from which its prior may be; '' for none
+    modelled : the joint has this law
     """
+    if not modelled:
+        return Cell(NOT_MODELLED)
     if item is None:
         return Cell('only in a sum', None, 'dim')
     if item.grade == NOT and drive and item.lead.nominal:

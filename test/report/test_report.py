@@ -18,6 +18,7 @@ from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.report import outline, summary, verdict, write_report
 from ros_inertial_id.report.curves import curves, friction_curves
 from ros_inertial_id.report.knowledge import significant, with_error
+from ros_inertial_id.report.parameter_tables import friction_table
 
 OPTIONS = options_class('serial_arm')(
     cutoff=8.0, unconstrained=True, friction=('viscous', 'coulomb', 'offset', 'armature')
@@ -336,6 +337,18 @@ def test_friction_curve_is_the_law_with_the_true_coefficients(good):
         np.sqrt(np.mean((first.measured - np.interp(first.v, first.speed, first.torque)) ** 2))
         < 0.1
     )
+
+
+def test_a_law_that_a_joint_does_not_have_is_not_said_to_stand_in_a_sum(good):
+    """Harmonics of one joint made every other joint's row say that it had them, too."""
+    base = [entry for entry in good.model.base if entry['name'] not in ('fv2', 'fc2')]
+    parameters = [given for given in good.model.parameters if given.name != 'fc2']
+    table = friction_table(replace(good.model, base=base, parameters=parameters))
+    second = {
+        head.split()[0]: getattr(cell, 'text', cell)
+        for head, cell in zip(table.heads, table.rows[1])
+    }
+    assert (second['viscous'], second['coulomb']) == ('only in a sum', '-')
 
 
 @pytest.mark.parametrize(
