@@ -29,7 +29,6 @@ from ..identification.reduce.model_columns import (
     plain_columns,
     resting_columns,
 )
-from ..identification.reduce.structure import Structure
 from ..identification.reduce.wide_factor import (
     wide_factor,
     wide_structure,

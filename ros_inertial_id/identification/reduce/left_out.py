@@ -164,7 +164,7 @@ class GroupProducts:
         stretches: Sequence[int] | np.ndarray | slice = slice(None),
     ) -> np.ndarray:
         """
-        Return sums of squares (stretches, W) of a ``target`` (e, 1 or W) less x (P, W).
+        Return (stretches, W) how large a ``target`` (e, 1 or W) less x (P, W) is, squared.
 
         ``target`` may be of the first elements alone.
         """

@@ -128,9 +128,9 @@ class WideFactor:
     @cached_property
     def products(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """
-        Return {row group: (columns (k,), products (stretches, k + 1, k + 1))}.
+        Return of each row group its columns (k,), and sums (stretches, k + 1, k + 1).
 
-        Products are of [these columns | what was measured] with each other.
+        These are of products of [its columns | what was measured] with each other.
         """
         out = dict[str, tuple[np.ndarray, np.ndarray]]()
         for number, stretch in enumerate(self.stretches):
