@@ -19,7 +19,7 @@ from .thresholds import ROUNDED
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..estimation.least_squares import pseudo_inverse, standard_errors
-from ..estimation.r_factors import of_columns, triangle
+from ..estimation.r_factors import merge, of_columns, triangle
 from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.left_out import LeftOut, Weights
 from ..identification.reduce.model_columns import ModelColumns
@@ -169,12 +169,18 @@ class _Beside:
 
     def _solution(self, stretches, chosen):
         """Return (P,) by the ``chosen`` columns and ``stretches`` alone, whatever is described."""
-        left_out = self.left_out
-        R, unit = left_out.stacked(stretches, prior=False), left_out.prior.unit
-        solution = pseudo_inverse(R[:, chosen]) @ R[:, len(unit) :].sum(axis=1)
+        unit = self.left_out.prior.unit
+        rows, measured = self._weighed_rows(stretches)
+        solution = pseudo_inverse(rows[:, chosen] * unit[chosen]) @ measured
         out = np.zeros(len(unit))
         out[chosen] = solution * unit[chosen]
         return out
+
+    def _weighed_rows(self, stretches):
+        """Return the weighted rows (m, columns) of ``stretches``, what was measured (m,)."""
+        wide, sd = self.left_out.wide, self.left_out.sd
+        merged = merge([wide.stretches[k] for k in stretches])
+        return merged.system(dict(zip(wide.groups, sd)))[:2]
 
     def _without_each(self, chosen):
         """Return (stretches, P): the solutions without each stretch."""
@@ -223,9 +229,8 @@ class _Beside:
 
     def _noise_alone(self, place, numbers, share, left):
         """Return whether a measured column may take its ``share`` by the noise in it alone."""
-        left_out, k = self.left_out, len(self.plain)
-        R = of_columns(left_out.stacked(self.every, prior=False), np.append(self.plain, place))
-        beside = (R[k, k] / left_out.prior.unit[place]) ** 2
+        rows, _ = self._weighed_rows(self.every)
+        beside = of_columns(rows, np.append(self.plain, place))[-1, -1] ** 2
         noise = left / max(beside, 1e-300)
         if noise > OF_ITS_OWN_NOISE:
             return True
@@ -234,14 +239,14 @@ class _Beside:
     def _shares(self, places):
         """Return (a,): of what was measured of a row, the most that a unit of a number makes."""
         shares = np.zeros(len(places))
-        for group in self.left_out.merged_rows(1):
-            k = len(group.index)
+        for group in self.left_out.groups:
+            k = group.count
             at = np.searchsorted(group.index, places)
             at = np.minimum(at, k - 1)
-            size = np.linalg.norm(group.R[:, at], axis=0) * (group.index[at] == places)
-            measured = np.linalg.norm(group.R[:, k])
-            if measured:
-                shares = np.maximum(shares, size / measured)
+            sizes = np.sqrt(np.diagonal(group.products.sum(axis=0)))
+            if sizes[k]:
+                share = sizes[at] / sizes[k] * (group.index[at] == places)
+                shares = np.maximum(shares, share)
         return shares
 
     def beyond_limits(self) -> list[Finding]:
@@ -378,12 +383,12 @@ def _as_described(columns: ModelColumns) -> bool:
         np.append([not p.law for p in columns.parameters], [0, 0]), columns.nominal, 0.0
     )
     blocks = []
-    for group in columns.merged_rows(1):
-        k = len(group.index)
-        rows = np.zeros((len(group.R), len(laws) + 2), order='F')
+    for group in columns.groups:
+        k, R = group.count, group.triangle(1)
+        rows = np.zeros((len(R), len(laws) + 2), order='F')
         mine = np.flatnonzero(np.isin(laws, group.index))
-        rows[:, mine] = group.R[:, np.searchsorted(group.index, laws[mine])]
-        rows[:, -2], rows[:, -1] = group.R[:, :k] @ described[group.index], group.R[:, k]
+        rows[:, mine] = R[:, np.searchsorted(group.index, laws[mine])]
+        rows[:, -2], rows[:, -1] = R[:, :k] @ described[group.index], R[:, k]
         blocks.append(rows)
     rest = triangle(np.asfortranarray(np.vstack(blocks)))[-2:, -2:]
     factor = rest[0, 1] / np.copysign(max(abs(rest[0, 0]), 1e-300), rest[0, 0])

@@ -99,9 +99,9 @@ def _left_by_columns(test):
     efforts = [elements.effort(j) for j in range(test.count)]
     out = np.zeros((test.count, test.count))
     free = test.free_bodies(test.gravity)
-    for j, rows in enumerate(free.merged_rows(elements.count)):
-        k = len(rows.index)
-        recorded = rows.R[:, k:][:, efforts]
+    for j, group in enumerate(free.groups):
+        k = group.count
+        recorded = group.triangle(elements.count)[:, k:][:, efforts]
         residual_norms = np.linalg.norm(recorded[k:], axis=0)
         of_all = np.linalg.norm(recorded, axis=0)
         out[j] = np.log(np.maximum(residual_norms, 1e-9) / np.maximum(of_all, 1e-300))

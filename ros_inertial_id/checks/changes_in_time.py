@@ -318,19 +318,16 @@ class _Scores:
         unit, pieces, count = judge.prior.unit, judge.count, len(courses.deviations)
         with_fit = np.zeros((pieces, len(unit), count))
         score, information = np.zeros((pieces, count)), np.zeros((pieces, count, count))
-        for rows, sd, of_rows in zip(judge.groups, judge.sd, courses.columns):
-            of_group = of_rows[rows.index] * (courses.deviations / sd)
+        for group, sd, of_rows in zip(judge.groups, judge.sd, courses.columns):
+            index, k = group.index, group.count
+            of_group = of_rows[index] * (courses.deviations / sd)
             if not of_group.any():
                 continue
-            k = len(rows.index)
-            fitted = rows.R[:, :, :k]
-            columns = (fitted @ of_group).transpose(0, 2, 1)
-            residual = (rows.R[:, :, k] - fitted @ self._solution[rows.index]) / sd
-            score += (columns @ residual[:, :, None])[:, :, 0]
-            information += columns @ columns.transpose(0, 2, 1)
-            with_fit[:, rows.index] += (columns @ fitted).transpose(0, 2, 1) * (
-                unit[rows.index, None] / sd
-            )
+            fitted, measured = group.products[:, :k, :k], group.products[:, :k, k]
+            columns = fitted @ of_group
+            score += (measured - fitted @ self._solution[index]) @ of_group / sd
+            information += of_group.T @ columns
+            with_fit[:, index] += columns * (unit[index, None] / sd)
         return with_fit, score, information
 
 
@@ -400,8 +397,9 @@ def _explains(pieces, trial):
 
 def _named(test, pieces, sure, explanation):
     """Return the Explanation by the best of ``sure`` Trials, or by another as good."""
-    best = min(sure, key=lambda trial: pieces.gap(trial.errors, pieces.recorded)[0])
-    alike = [trial for trial in sure if _is_alike(pieces, trial.errors, best.errors)]
+    ranked = sorted(sure, key=lambda trial: pieces.gap(trial.errors, pieces.recorded)[0])
+    best = ranked[0]
+    alike = [trial for trial in ranked if _is_alike(pieces, trial.errors, best.errors)]
     alike.sort(key=lambda trial: len(trial.course.deviations))
     in_time = [_finding(test, pieces, trial) for trial in alike]
     residual = pieces.residual(best.errors)

@@ -9,8 +9,8 @@ import numpy as np
 from ..dynamics.inertial_parameters import Parameter
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.consistency import consistent_values, Known
-from ..estimation.estimators import Problem, ridge_and_weights
-from ..estimation.r_factors import GroupFactor, RFactors, triangle
+from ..estimation.estimators import Problem
+from ..estimation.r_factors import combined, GroupFactor, products_triangle, RFactors, Y, Y_RAW
 from ..identification.fit.gravity import with_angles
 from ..identification.reduce.left_out import LeftOut
 from ..identification.reduce.model_columns import ModelColumns
@@ -23,6 +23,7 @@ def consistent_errors(
     column_indices: np.ndarray,
     judge: LeftOut,
     target: np.ndarray,
+    scale: np.ndarray,
     sets: Sequence[np.ndarray],
 ) -> np.ndarray:
     """
@@ -30,16 +31,19 @@ def consistent_errors(
 
     model_columns : of which some, ``column_indices`` (k,), and the tilts are the unknowns of
         ``judge``, bodies free
-    target : (n, e) of each group's elements; sets : of stretches that are left out together
+    target : (n, e) of each group's elements; scale : (n,) unit of the errors
+    sets : of stretches that are left out together
+    Rows count as those of ``judge`` do, in units of the ``scale``.
     """
     base, order = _base_parameters(model_columns, column_indices, judge)
     out = np.full((len(sets), judge.count, len(judge.names)), np.nan)
     targets, solution = target[:, :, None], None
+    correlation = np.array([judge.correlation_rows[name] for name in judge.names])
+    weights = dict(zip(judge.names, judge.sd * scale / np.sqrt(correlation)))
     for errors, stretches in zip(out, sets):
         factors = _factors(judge, judge.others(stretches), target, order)
         if solution is None:
             problem = Problem(factors, base, judge.correlation_rows)
-            weights = ridge_and_weights(problem)[1]
             solution = consistent_values(problem, weights, Known(), enough=SOLUTION_ACCURACY)
         x = np.zeros((len(order), 1))
         x[order, 0] = base.reduce(solution(factors))
@@ -79,15 +83,16 @@ def with_lone(base: BaseParameters, more: Sequence[Parameter]) -> BaseParameters
 def _factors(judge, stretches, target, order):
     """Return the RFactors of ``stretches`` about the unknowns in ``order``."""
     out, rank = RFactors(len(order)), np.argsort(order)
-    for j, (rows, joint_target) in enumerate(zip(judge.groups, target)):
+    for j, (group, joint_target) in enumerate(zip(judge.groups, target)):
         count = judge.rows[stretches, j].sum()
         if not count:
             continue
-        k, name = len(rows.index), judge.names[j]
-        R = rows.R[stretches]
-        y = R[:, :, k:] @ joint_target
-        equations = np.concatenate([R[:, :, :k], y[:, :, None], y[:, :, None]], axis=2)
-        merged = triangle(np.asfortranarray(equations.reshape(-1, k + 2)))
-        unit = judge.wide.total.groups[name].unit
-        out.groups[name] = GroupFactor(unit, rank[rows.index], merged, count)
+        k, name = group.count, judge.names[j]
+        asked = np.zeros((len(group.products[0]), k + 1))
+        asked[:k, :k] = np.eye(k)
+        asked[k:, k] = joint_target
+        R = np.zeros((k + 2, k + 2))
+        R[:-1, :-1] = products_triangle(combined(group.products[stretches].sum(axis=0), asked))
+        R[:, Y_RAW] = R[:, Y]
+        out.groups[name] = GroupFactor(judge.wide.units[name], rank[group.index], R, count)
     return out

@@ -176,7 +176,7 @@ def _explained(test, choice, model, signals):
         data = differentiated(choice)
         if data is not choice.data:
             every = -(-data.samples(training=True) // CAUSE_SAMPLES)
-            test = recording_under_test(data, model, every, test.wide.structure)
+            test = recording_under_test(data, model, every, test.wide)
     explanation = with_changes(test, causes(test, (*CHECKS, LOADED)))
     findings = list(explanation.findings)
     if findings:

@@ -23,8 +23,12 @@ from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.described import described_bodies, less_described
 from ..identification.reduce.left_out import LeftOut
-from ..identification.reduce.model_columns import common_columns, ModelColumns, resting_columns
-from ..identification.reduce.structure import Structure
+from ..identification.reduce.model_columns import (
+    common_columns,
+    ModelColumns,
+    plain_columns,
+    resting_columns,
+)
 from ..identification.reduce.wide_factor import (
     wide_factor,
     wide_structure,
@@ -91,10 +95,11 @@ class RecordingUnderTest:
         self.gravity = data.robot.gravity_base
         self.names = data.robot.joint_names
         described = self._described_parameters()
-        self.identified_columns = ModelColumns(wide, self.gravity, described=described)
-        self.elements = self.identified_columns.elements
         self.column_indices = common_columns(wide)
-        self.model_columns = self.identified_columns.weighed_by(self.column_indices)
+        self.model_columns = ModelColumns(
+            wide, self.gravity, self.column_indices, described=described
+        )
+        self.elements = self.model_columns.elements
         resting = resting_columns(wide)
         still = {p.owner for p in wide.structure.columns if p.name in resting}
         self.moved = np.array([name not in still for name in self.names])
@@ -108,6 +113,11 @@ class RecordingUnderTest:
         values = np.zeros(self.wide.places)
         values[: len(base)] = base.reduce(standard)
         return values
+
+    @cached_property
+    def identified_columns(self) -> ModelColumns:
+        """Return the columns with weights of rows by the plainest model."""
+        return self.model_columns.weighed_by(plain_columns(self.wide))
 
     @property
     def count(self) -> int:
@@ -263,9 +273,8 @@ class RecordingUnderTest:
         """Return the errors (4, stretches, n) of consistent bodies, see ``left_out``."""
         judge = self.free_bodies(change.gravity)
         sets = judge.sets.every_fourth
-        errors = consistent_errors(
-            self.model_columns, self.column_indices, judge, change.target, sets
-        )
+        columns, indices = self.model_columns, self.column_indices
+        errors = consistent_errors(columns, indices, judge, change.target, change.scale, sets)
         return errors / change.scale**2
 
     @cached_property
@@ -316,9 +325,8 @@ class RecordingUnderTest:
     def torque_of(self, change: Change) -> np.ndarray:
         """Return the rms (n,) of the efforts after a ``change``, in units of its scale."""
         squares = []
-        for rows, target in zip(self.model_columns.groups, change.target):
-            changed = rows.R[:, :, len(rows.index) :] @ target
-            squares.append(float((changed**2).sum()))
+        for group, target in zip(self.model_columns.groups, change.target):
+            squares.append(group.target_squares(target[:, None]).sum())
         return np.sqrt(np.array(squares) / self.row_counts) / change.scale
 
     @cached_property
@@ -346,9 +354,9 @@ class RecordingUnderTest:
 
     def _effort_squares_of(self, joint):
         """Return the sums of squares (stretches,) of what was measured of a ``joint``."""
-        rows = self.model_columns.groups[joint]
-        measured = rows.R[:, :, len(rows.index) + self.elements.measured]
-        return (measured**2).sum(1)
+        group = self.model_columns.groups[joint]
+        measured = group.count + self.elements.measured
+        return group.products[:, measured, measured]
 
     def fitted_residual(self) -> np.ndarray:
         """Return the rms (n,) that free bodies leave of all data, none left out."""
@@ -367,13 +375,18 @@ class RecordingUnderTest:
         """
         summary = self.data.first.summary
         above = max(0.5 * summary.rate - summary.cutoff, 1e-9)
-        beta = np.zeros(self.wide.total.size)
+        beta = np.zeros(self.wide.size)
         solution = self.model_columns.solution(self.model_columns.whole, self.column_indices)
         beta[: self.model_columns.size] = solution[: self.model_columns.size]
-        groups = [self.wide.total.groups[name] for name in self.names]
-        raw = np.array([group.residual(beta, True) for group in groups])
-        filtered = np.array([group.residual(beta) for group in groups])
-        taken_away = np.maximum(raw**2 - filtered**2, 0.0) / self.row_counts
+        taken_away = np.zeros(self.count)
+        for stretch in self.wide.stretches:
+            for joint, name in enumerate(self.names):
+                if name in stretch.groups:
+                    group = stretch.groups[name]
+                    taken_away[joint] += (
+                        group.residual(beta, True) ** 2 - group.residual(beta) ** 2
+                    )
+        taken_away = np.maximum(taken_away, 0.0) / self.row_counts
         return np.sqrt(taken_away * summary.cutoff / above)
 
     # What the description and friction say of the efforts
@@ -384,10 +397,9 @@ class RecordingUnderTest:
         ratio, error = np.zeros((self.count, self.count)), np.full((self.count,) * 2, np.inf)
         efforts = [self.elements.effort(j) for j in range(self.count)]
         bodies = self.bodies_as_described
-        merged = bodies.merged_rows(self.elements.count)
-        for j, rows in enumerate(merged):
-            k = len(rows.index)
-            beyond_friction = rows.R[k:, k:]
+        for j, group in enumerate(bodies.groups):
+            k = group.count
+            beyond_friction = group.triangle(self.elements.count)[k:, k:]
             described = beyond_friction[:, self.elements.still] + (
                 beyond_friction[:, self.elements.gravity] @ self.gravity
             )
@@ -489,18 +501,20 @@ def recording_under_test(
     data: Dataset,
     model: IdentifiedModel | None,
     every: int,
-    structure: Structure | None = None,
+    alike: WideFactor | None = None,
 ) -> RecordingUnderTest:
     """
     Return one recording under test, every n-th sample, masses of a ``model`` if any.
 
-    structure : of the same robot, found if not given
+    alike : of the same recording, read otherwise, whose structure and stretches are taken
     """
-    parameters = data.method.parameters(data.robot, data.options)
-    columns = with_known(parameters, data.options.given)
     nominal = data.robot.inertias.ravel()
     if model is not None:
         nominal = model.values[: 10 * len(data.robot)]
-    if structure is None:
+    if alike is not None:
+        structure = alike.structure
+    else:
+        parameters = data.method.parameters(data.robot, data.options)
+        columns = with_known(parameters, data.options.given)
         structure = wide_structure(data, without_unheld_harmonics(data, columns))
-    return RecordingUnderTest(data, wide_factor(data, structure, every), nominal)
+    return RecordingUnderTest(data, wide_factor(data, structure, every, alike), nominal)

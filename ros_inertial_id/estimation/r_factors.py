@@ -27,6 +27,9 @@ except ImportError:  # it has no rosdep key: without it BLAS takes the threads i
 
 Y, Y_RAW = -2, -1  # columns of R, after those of W
 PANEL = 8  # columns that dtpqrt reduces at once: fastest from 4 to 16 for triangles of 20 to 100
+# Of squared lengths of columns, added to them: rounding of sums of products, which may otherwise
+# leave of a column that others explain less than nothing.
+SUM_ROUNDING = 1e-13
 _THREADS = None
 if ThreadpoolController is not None:
     _THREADS = ThreadpoolController()
@@ -60,6 +63,35 @@ def stack(parts: Sequence[np.ndarray]) -> np.ndarray:
     """Return ``parts`` (m, k) below each other, Fortran-ordered, for ``triangle``."""
     out = np.empty((sum(map(len, parts)), parts[0].shape[1]), order='F')
     return np.concatenate(parts, out=out)
+
+
+def products_triangle(products: np.ndarray) -> np.ndarray:
+    """
+    Return an upper triangle R (k, k), R'R the ``products`` (k, k) of columns with each other.
+
+    Of a column that others explain what is left is known to SUM_ROUNDING of its squared length.
+    """
+    length = np.sqrt(np.maximum(np.diagonal(products), 0.0))  # which rounding may make negative
+    scale = np.where(length > 0.0, length, np.inf)
+    scaled = products / scale / scale[:, None]
+    np.fill_diagonal(scaled, 1.0 + SUM_ROUNDING)
+    return np.asfortranarray(np.linalg.cholesky(scaled).T * length)
+
+
+def combined(products: np.ndarray, T: np.ndarray) -> np.ndarray:
+    """Return T' P T (..., m, m): ``products`` P (..., k, k) about combinations T (k, m)."""
+    half = combined_columns(products, T)
+    return combined_columns(half.swapaxes(-1, -2), T)
+
+
+def combined_columns(rows: np.ndarray, T: np.ndarray) -> np.ndarray:
+    """Return ``rows`` (..., k) @ T (k, m), most columns of which are one of those of ``rows``."""
+    alone = np.count_nonzero(T, axis=0) == 1
+    column = np.abs(T[:, alone]).argmax(axis=0)
+    out = np.empty((*rows.shape[:-1], T.shape[1]))
+    out[..., alone] = rows[..., column] * T[column, np.flatnonzero(alone)]
+    out[..., ~alone] = rows @ T[:, ~alone]
+    return out
 
 
 def of_columns(R: np.ndarray, columns: np.ndarray) -> np.ndarray:

@@ -171,7 +171,7 @@ def fill(template: str, values: Mapping[str, Any], data: Mapping[str, Any]) -> s
 
 @cache
 def _environment() -> Any:
-    """Return jinja2's Environment of this room: templates are compiled once per process."""
+    """Return jinja2's Environment of this room: templates are compiled once, as modules are."""
     try:
         from jinja2 import Environment, PackageLoader, select_autoescape, StrictUndefined
     except ModuleNotFoundError as error:
@@ -182,6 +182,17 @@ def _environment() -> Any:
         autoescape=select_autoescape(default=True),
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=_compiled_templates(),
     )
     environment.filters.update(typeset=typeset, joined=joined)
     return environment
+
+
+def _compiled_templates() -> Any:
+    """Return jinja2's cache in the folder for temporary files, None where it cannot be used."""
+    from jinja2 import FileSystemBytecodeCache
+
+    try:
+        return FileSystemBytecodeCache()
+    except (OSError, RuntimeError):  # somebody else's folder, or none that can be written to
+        return None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ros_inertial_id.dynamics.regressor import RegressorBlock, RowGroup
-from ros_inertial_id.estimation.r_factors import RFactors, triangle
+from ros_inertial_id.estimation.r_factors import combined, products_triangle, RFactors, triangle
 
 COLUMNS = {'a': np.array([0, 1, 2, 3, 4, 5]), 'b': np.array([1, 3, 4, 5]), 'c': np.array([5])}
 SIZE = 6
@@ -113,3 +113,23 @@ def test_what_fades_counts_as_rows_of_less_weight(blocks):
     after = factors.groups['a']
     np.testing.assert_allclose(after.R.T @ after.R, 0.3 * before.T @ before, rtol=1e-12)
     assert after.rows == pytest.approx(0.3 * rows)
+
+
+def test_products_give_the_triangle_of_rows_and_nothing_of_a_column_that_others_explain():
+    """Of products with each other a sum of columns is left to rounding, not below nothing."""
+    rows = np.random.default_rng(3).normal(size=(50, 4)) * [1e3, 1.0, 1e-3, 1.0]
+    R = np.linalg.qr(rows, mode='r')
+    assert products_triangle(rows.T @ rows) == pytest.approx(np.sign(np.diag(R))[:, None] * R)
+    rows = np.column_stack([rows, rows @ [1.0, 1.0, 1.0, 1.0], np.zeros(50)])
+    of_sum = products_triangle(rows.T @ rows)[:, 4:]
+    assert of_sum[:4, 0] == pytest.approx(np.sign(np.diag(R)) * R.sum(axis=1))
+    assert np.abs(of_sum[4, 0]) < 1e-6 * np.linalg.norm(rows[:, 4]) and not of_sum[:, 1].any()
+
+
+def test_products_of_combinations_are_those_of_combined_columns():
+    """Columns that are taken as they are, negated, left out and summed."""
+    rows = np.random.default_rng(4).normal(size=(2, 9, 4))
+    T = np.array([[0.0, 1.0, 0.0, 0.5], [0.0, 0.0, -2.0, 0.5], [1.0, 0, 0, 0], [0, 0, 0, 0]])
+    products = rows.swapaxes(1, 2) @ rows
+    expected = (rows @ T).swapaxes(1, 2) @ (rows @ T)
+    assert combined(products, T) == pytest.approx(expected)

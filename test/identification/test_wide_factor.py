@@ -121,6 +121,17 @@ def test_what_is_left_out_is_predicted_from_the_others_alone(arm):
     assert np.isnan(errors[0, rest]).all()
 
 
+def test_a_solution_leaves_its_prior_as_it_was(arm):
+    """Also rows that are in memory column by column, which a QR in place would overwrite."""
+    data, wide = arm
+    columns = ModelColumns(wide, data.robot.gravity_base)
+    every = np.arange(len(columns.prior.unit))
+    judge = columns.about(np.eye(len(every)), columns.prior.of(every), columns.weights)
+    before = judge.prior.rows.copy()
+    np.testing.assert_allclose(judge.whole, columns.whole, atol=1e-9 * np.abs(columns.whole).max())
+    np.testing.assert_array_equal(judge.prior.rows, before)
+
+
 def test_a_column_exchanged_is_a_solution_with_the_other(arm):
     data, wide = arm
     model_columns = ModelColumns(wide, data.robot.gravity_base)

@@ -144,7 +144,7 @@ def _by_links(solution: Solution, links: Sequence[str]) -> np.ndarray:
     errors = np.hstack(off)
     wide, made_up = solution.choice.model_columns.wide, np.zeros_like(errors)
     for name, group in wide.total.groups.items():
-        fitted = group.equations(wide.total.size) @ influence.columns
+        fitted = group.equations(wide.size) @ influence.columns
         into = influence.covariance @ fitted.T / influence.standard_deviation[name] ** 2
         made_up += into @ (fitted[:, : len(base)] @ errors)
     return np.asarray(made_up - errors)
@@ -208,7 +208,7 @@ def _moves(solution: Solution) -> Moves:
     gains, delays = np.zeros((size, count)), np.zeros((size, count))
     zeros, tilts = np.zeros((size, count)), np.zeros((size, 2))
     for j, (name, group) in enumerate(wide.total.groups.items()):
-        rows = group.equations(wide.total.size)
+        rows = group.equations(wide.size)
         fitted = rows @ influence.columns
         into = influence.covariance @ fitted.T / influence.standard_deviation[name] ** 2
         gains[:, j] = into @ (fitted @ influence.params)

@@ -131,15 +131,18 @@ def fit(
     """
     gravity = gravity_of(choice)
     description: WeightOfDescription | None = None
-    for _ in range(GRAVITY_ROUNDS):
-        problem, stretches, columns = _problem(data, choice, gravity)
+    for number in range(GRAVITY_ROUNDS):
+        problem, columns = _problem(data, choice, gravity)
         problem, rows = _estimated(data, problem, choice, residuals)
         if description is None:
+            stretches = _stretches(choice, columns)
             description = weight_of_description(data, problem, rows, stretches)
         predicts = predicting(data, problem, rows, description.weight)
         data = gravity.corrected(data, problem.base, predicts)
         if gravity.settled:
             break
+    if number:
+        stretches = _stretches(choice, columns)
     predicts = predicts.with_stretch_errors(data, problem, stretches)
     tilt = gravity.tilt(data.robot.gravity_base, predicts.estimate)
     angled, estimate = problem, predicts.estimate
@@ -175,16 +178,20 @@ def fit(
 
 def _problem(
     data: Dataset, choice: Choice, gravity: GivenGravity | FreeGravity
-) -> tuple[Problem, Sequence[RFactors], np.ndarray]:
-    """Return the Problem about base columns, angles of gravity last, stretches, the columns."""
+) -> tuple[Problem, np.ndarray]:
+    """Return the Problem about base columns, angles of gravity last, and these columns."""
     wide, direction = choice.model_columns.wide, data.robot.gravity_base
     structure = structure_of(data.method, data.robots, choice.columns)
     base, T = at_constants(structure, choice.best.constants)
     change = direction - choice.model_columns.given
     columns = wide.columns_under_gravity(change)[:, structure.places_in(wide.structure)] @ T
     columns = gravity.columns(columns, direction)
-    stretches = [stretch.combine(columns) for stretch in wide.stretches]
-    return Problem(merge(stretches), gravity.parameters(base), {}), stretches, columns
+    return Problem(wide.total.combine(columns), gravity.parameters(base), {}), columns
+
+
+def _stretches(choice: Choice, columns: np.ndarray) -> Sequence[RFactors]:
+    """Return what each stretch says of ``columns`` (size, b) of the wide factor."""
+    return [stretch.combine(columns) for stretch in choice.model_columns.wide.stretches]
 
 
 def _estimated(

@@ -100,10 +100,8 @@ def held_structure(data: Dataset, columns: Collection[Parameter]) -> Structure:
 def _with_columns(wide: WideFactor, structure: Structure, change: np.ndarray) -> WideFactor:
     """Return the WideFactor of a ``structure`` of some columns, gravity changed by ``change``."""
     places = structure.places_in(wide.structure)
-    efforts = np.arange(wide.efforts, wide.total.size)
-    T = np.hstack(
-        [wide.columns_under_gravity(change)[:, places], np.eye(wide.total.size)[:, efforts]]
-    )
+    efforts = np.arange(wide.efforts, wide.size)
+    T = np.hstack([wide.columns_under_gravity(change)[:, places], np.eye(wide.size)[:, efforts]])
     return replace(
         wide,
         structure=structure,

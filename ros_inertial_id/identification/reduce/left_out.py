@@ -5,8 +5,12 @@ Choice of a model, causes, delay of the efforts, cross-validation and the jackkn
 what do the other stretches say of those that are left out?  A model is a choice of columns, a
 fault of the efforts another combination of *elements* (what was measured, its rate, efforts of
 other joints, slopes with angles, torques of the described bodies), and what is believed beforehand
-a prior: bodies that are free and bodies as described are two priors.  QR throughout, columns in
-units of their priors; no solution forms normal equations.
+a prior: bodies that are free and bodies as described are two priors.
+
+All of it needs sums of products of columns, stretch by stretch: those of a set are added, a model
+or a target is a combination of them.  They are taken from R factors, in units of priors, and what
+a solution leaves of a target is known to 1e-13 of its square, far below EXACT_ERROR.  Estimates
+that are given are by QR: see estimation.
 """
 
 from collections.abc import Sequence
@@ -18,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from .wide_factor import SetsLeftOut, WideFactor
-from ...estimation.r_factors import of_columns, stack, triangle
+from ...estimation.r_factors import combined, products_triangle
 from ...lapack import solve_triangular
 
 WEIGHTED = ('without', 'without_each', 'whole', 'target')  # what is computed once by weights
@@ -108,33 +112,88 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class GroupRows:
+class GroupProducts:
     """
-    The rows of one group (joint), stretch by stretch.
+    The products of columns with each other, of the rows of one group (joint) in each stretch.
 
     index : (k,) of the unknowns that occur in them
-    R : (stretches, k + e, k + e) of [these unknowns | e elements], zero where a stretch has none
+    products : (stretches, k + e, k + e) of [these unknowns | e elements]
     """
 
     index: np.ndarray
-    R: np.ndarray
+    products: np.ndarray
 
-    def about(self, T: np.ndarray) -> 'GroupRows':
-        """Return the rows about unknowns x', x = T x', T (P, P')."""
-        count = len(self.index)
+    @property
+    def count(self) -> int:
+        """Return the number k of unknowns, behind which the elements are."""
+        return len(self.index)
+
+    def about(self, T: np.ndarray) -> 'GroupProducts':
+        """Return the products about unknowns x', x = T x', T (P, P')."""
         combination = T[self.index]
         index = np.flatnonzero(combination.any(axis=0))
-        columns = self.R[:, :, :count] @ combination[:, index]
-        rows = np.concatenate([columns, self.R[:, :, count:]], axis=2)
-        triangles = [triangle(np.asfortranarray(stretch)) for stretch in rows]
-        return GroupRows(index, np.array(triangles))
+        return GroupProducts(index, self._combined(combination[:, index]))
+
+    def with_columns(
+        self, columns: np.ndarray, index: np.ndarray, course: np.ndarray
+    ) -> 'GroupProducts':
+        """
+        Return the products with q unknowns more, their ``columns`` (P, q) times a ``course``.
+
+        index : (q,) of the new unknowns; course : (stretches,)
+        """
+        k, count = self.count, len(index)
+        more = np.hstack([np.eye(k), columns[self.index]])
+        products = self._combined(more)
+        products[:, k : k + count] *= course[:, None, None]
+        products[:, :, k : k + count] *= course[:, None, None]
+        return GroupProducts(np.append(self.index, index), products)
+
+    def _combined(self, T):
+        """Return the products about unknowns x', x = T x', T (k, k'), and the same elements."""
+        elements = self.products.shape[1] - len(T)
+        with_elements = np.zeros((len(T) + elements, T.shape[1] + elements))
+        with_elements[: len(T), : T.shape[1]] = T
+        with_elements[len(T) :, T.shape[1] :] = np.eye(elements)
+        return combined(self.products, with_elements)
+
+    def squares(
+        self,
+        x: np.ndarray,
+        target: np.ndarray,
+        stretches: Sequence[int] | np.ndarray | slice = slice(None),
+    ) -> np.ndarray:
+        """
+        Return (stretches, W) how large a ``target`` (e, 1 or W) less x (P, W) is, squared.
+
+        ``target`` may be of the first elements alone.
+        """
+        count = self.count + len(target)
+        column = np.zeros((count, x.shape[1]))
+        column[: self.count] = -x[self.index]
+        column[self.count :] = target
+        products = self.products[stretches, :count, :count]
+        return ((products @ column) * column).sum(axis=1)
+
+    def target_squares(
+        self, target: np.ndarray, stretches: Sequence[int] | np.ndarray | slice = slice(None)
+    ) -> np.ndarray:
+        """Return sums of squares (stretches, W) of a ``target`` (e, W), see ``squares``."""
+        last = self.count + len(target)
+        products = self.products[stretches, self.count : last, self.count : last]
+        return ((products @ target) * target).sum(axis=1)
+
+    def triangle(self, elements: int) -> np.ndarray:
+        """Return R (k + e, k + e) of all stretches, upper, with the first ``elements`` alone."""
+        last = self.count + elements
+        return products_triangle(self.products[:, :last, :last].sum(axis=0))
 
 
 class LeftOut:
     """
     Solutions by rows of P unknowns, without each set of stretches.
 
-    wide : whose stretches are left out; groups : GroupRows of each of its row groups
+    wide : whose stretches are left out; groups : GroupProducts of each of its row groups
     rows : (stretches, groups) how many rows these stand for
     prior : of the unknowns; weights : of rows; elements : of targets
     floor : of the efforts, which is added to every residual: below it nothing is evidence
@@ -144,7 +203,7 @@ class LeftOut:
     def __init__(
         self,
         wide: WideFactor,
-        groups: Sequence[GroupRows],
+        groups: Sequence[GroupProducts],
         prior: Prior,
         weights: Weights,
         elements: Elements,
@@ -181,11 +240,10 @@ class LeftOut:
         """Return the LeftOut with one element more, the last: the torque of ``params`` (P,)."""
         groups = []
         for group in self.groups:
-            k = len(group.index)
-            fitted = group.R[:, :, :k] @ params[group.index]
-            wider = np.pad(group.R, ((0, 0), (0, 1), (0, 1)))
-            wider[:, :-1, -1] = fitted
-            groups.append(GroupRows(group.index, wider))
+            size = group.products.shape[1]
+            T = np.eye(size, size + 1)
+            T[: group.count, -1] = params[group.index]
+            groups.append(GroupProducts(group.index, combined(group.products, T)))
         return LeftOut(self.wide, groups, self.prior, self.weights, self.elements, self.floor)
 
     def with_course(
@@ -199,14 +257,11 @@ class LeftOut:
         course : (stretches,)
         """
         _, unknowns, count = columns.shape
-        groups = []
-        for group, of_group in zip(self.groups, columns):
-            k = len(group.index)
-            more = group.R[:, :, :k] @ of_group[group.index] * course[:, None, None]
-            rows = np.concatenate([group.R[:, :, :k], more, group.R[:, :, k:]], axis=2)
-            triangles = [triangle(np.asfortranarray(stretch)) for stretch in rows]
-            index = np.append(group.index, unknowns + np.arange(count))
-            groups.append(GroupRows(index, np.array(triangles)))
+        index = unknowns + np.arange(count)
+        groups = [
+            group.with_columns(of_group, index, course)
+            for group, of_group in zip(self.groups, columns)
+        ]
         rows = np.insert(self.prior.rows, [unknowns] * count, 0.0, axis=1)
         of_course = np.eye(count, rows.shape[1], unknowns)
         prior = Prior(np.append(self.prior.unit, deviations), np.vstack([rows, of_course]))
@@ -214,11 +269,8 @@ class LeftOut:
 
     def torque_squares(self, params: np.ndarray) -> np.ndarray:
         """Return the sums of squares (groups,) of the torque of ``params`` (P,)."""
-        out = []
-        for group in self.groups:
-            torque = group.R[:, :, : len(group.index)] @ params[group.index]
-            out.append(float((torque**2).sum()))
-        return np.array(out)
+        nothing = np.zeros((1, 1))
+        return np.array([g.squares(params[:, None], nothing).sum() for g in self.groups])
 
     @property
     def sd(self) -> np.ndarray:
@@ -239,10 +291,7 @@ class LeftOut:
         return np.repeat(late[None], len(self.names), axis=0)
 
     def stacked(
-        self,
-        stretches: Sequence[int] | np.ndarray,
-        targets: np.ndarray | None = None,
-        prior: bool = True,
+        self, stretches: Sequence[int] | np.ndarray, targets: np.ndarray | None = None
     ) -> np.ndarray:
         """
         Return the triangle of all weighted rows of ``stretches``, and of the prior.
@@ -250,72 +299,40 @@ class LeftOut:
         Columns are P unknowns in units of their prior, the W ``targets`` (``measured`` by
         default), and the target of the prior.
         """
+        return self.each_stacked([stretches], targets)[0]
+
+    def each_stacked(
+        self,
+        sets: Sequence[Sequence[int] | np.ndarray],
+        targets: np.ndarray | None = None,
+    ) -> list[np.ndarray]:
+        """Return the triangles ``stacked`` of each of m ``sets`` of stretches."""
         if targets is None:
             targets = self.measured
-        unknowns, count = len(self.prior.unit), targets.shape[2]
-        blocks = []
-        merged = self.merged_rows(targets.shape[1], stretches)
-        for group, target, sd in zip(merged, targets, self.sd):
-            k = len(group.index)
-            block = np.zeros((len(group.R), unknowns + count + 1), order='F')
-            block[:, group.index] = group.R[:, :k] * (self.prior.unit[group.index] / sd)
-            block[:, unknowns:-1] = group.R[:, k:] @ (target / sd)
-            blocks.append(block)
-        rows = stack(blocks)
-        if not prior:
-            return triangle(rows)
-        start = np.zeros((rows.shape[1], rows.shape[1]), order='F')
-        prior_columns = np.append(np.arange(unknowns), rows.shape[1] - 1)
-        start[np.ix_(prior_columns, prior_columns)] = self._prior_triangle
-        return triangle(rows, start)
+        chosen = np.zeros((len(sets), self.count))
+        for of_set, stretches in zip(chosen, sets):
+            of_set[np.asarray(stretches, dtype=int)] = 1.0
+        unknowns, elements = len(self.prior.unit), targets.shape[1]
+        of_prior = self._prior_products(unknowns + targets.shape[2])
+        products = np.repeat(of_prior[None], len(sets), axis=0)
+        for group, target, sd in zip(self.groups, targets, self.sd):
+            k, index = group.count, group.index
+            last = k + elements
+            of_group = np.tensordot(chosen, group.products[:, :last, :last], 1)
+            unit = self.prior.unit[index] / sd
+            asked = of_group[:, :, k:] @ (target / sd)
+            products[:, index[:, None], index] += unit[:, None] * of_group[:, :k, :k] * unit
+            products[:, index, unknowns:-1] += unit[:, None] * asked[:, :k]
+            products[:, unknowns:-1, unknowns:-1] += (target / sd).T @ asked[:, k:]
+        products[:, unknowns:-1, :unknowns] = products[:, :unknowns, unknowns:-1].swapaxes(1, 2)
+        return [products_triangle(of_set) for of_set in products]
 
-    @cached_property
-    def _prior_triangle(self):
-        return triangle(np.asfortranarray(self.prior.rows))
-
-    def merged_rows(
-        self, elements: int, stretches: Sequence[int] | np.ndarray | None = None
-    ) -> list[GroupRows]:
-        """
-        Return GroupRows whose R (k + e, k + e) is of some ``stretches`` together, all by default.
-
-        elements : how many of the first ones are kept
-        """
-        if stretches is None or len(stretches) == self.count:
-            if elements not in self._merged_whole:
-                self._merged_whole[elements] = self._merged(elements, np.arange(self.count))
-            return self._merged_whole[elements]
-        return self._merged(elements, np.asarray(stretches, dtype=int))
-
-    def _merged(self, elements, stretches):
-        out, blocks = [], _aligned_blocks(stretches)
-        for group in range(len(self.groups)):
-            parts = [self._block(group, elements, *block) for block in blocks]
-            out.append(GroupRows(self.groups[group].index, triangle(stack(parts))))
+    def _prior_products(self, size):
+        """Return products (size + 1, size + 1) of the rows of the prior, whose target is last."""
+        columns = np.append(self.every, size)
+        out = np.zeros((size + 1, size + 1))
+        out[np.ix_(columns, columns)] = self.prior.rows.T @ self.prior.rows
         return out
-
-    def _block(self, group, elements, first, count):
-        """Return the triangle of ``count`` stretches, a power of two, of a ``group``."""
-        key = group, elements, first, count
-        if key not in self._blocks:
-            rows = self.groups[group]
-            last = len(rows.index) + elements
-            if count == 1:
-                self._blocks[key] = rows.R[first, :last, :last]
-            else:
-                half = count // 2
-                R = self._block(group, elements, first, half)
-                rows = np.array(self._block(group, elements, first + half, half), order='F')
-                self._blocks[key] = triangle(rows, R, trapezoid=len(rows))
-        return self._blocks[key]
-
-    @cached_property
-    def _blocks(self) -> dict[tuple[int, int, int, int], np.ndarray]:
-        return {}
-
-    @cached_property
-    def _merged_whole(self) -> dict[int, list[GroupRows]]:
-        return {}
 
     def solve(self, stacked: np.ndarray, column_indices: np.ndarray) -> np.ndarray:
         """
@@ -324,7 +341,10 @@ class LeftOut:
         stacked : triangle of ``stacked``; column_indices : (k,) of the unknowns
         """
         unknowns, k = len(self.prior.unit), len(column_indices)
-        R = of_columns(stacked, np.append(column_indices, np.arange(unknowns, stacked.shape[1])))
+        chosen = stacked[:, np.append(column_indices, np.arange(unknowns, stacked.shape[1]))]
+        R = chosen
+        if k < unknowns:
+            R = products_triangle(chosen.T @ chosen)
         solution = solve_triangular(R[:k, :k], R[:k, k:], check_finite=False)
         out = np.zeros((unknowns, R.shape[1] - k))
         out[column_indices] = solution * self.prior.unit[column_indices, None]
@@ -371,19 +391,17 @@ class LeftOut:
 
         x : (P, W); targets : (groups, e, W or 1), see ``errors``
         """
-        rows = self.groups[group]
-        k, R = len(rows.index), rows.R[np.asarray(stretches, dtype=int)]
+        of_group = self.groups[group]
+        chosen = np.asarray(stretches, dtype=int)
         target = np.ones((1, 1))
         if targets is not None:
             target = targets[group]
-        measured = R[:, :, k : k + len(target)] @ target
-        residual = measured - R[:, :, :k] @ x[rows.index]
-        squares = np.einsum('sri,sri->si', residual, residual)
+        squares = of_group.squares(x, target, chosen)
         if self.floor:
-            efforts = self.elements.efforts
-            driven = R[:, :, k + np.array(efforts)] @ target[efforts]
-            squares += self.floor**2 * np.einsum('sri,sri->si', driven, driven)
-        return np.maximum(squares, EXACT_ERROR * np.einsum('sri,sri->si', measured, measured))
+            driven = np.zeros_like(target)
+            driven[self.elements.efforts] = target[self.elements.efforts]
+            squares += self.floor**2 * of_group.target_squares(driven, chosen)
+        return np.maximum(squares, EXACT_ERROR * of_group.target_squares(target, chosen))
 
     @cached_property
     def sets(self) -> SetsLeftOut:
@@ -393,12 +411,12 @@ class LeftOut:
     @cached_property
     def without(self) -> list[np.ndarray]:
         """Return the triangle of what was measured without each of the sets."""
-        return [self.stacked(self.others(stretches)) for stretches in self.sets.every]
+        return self.each_stacked([self.others(stretches) for stretches in self.sets.every])
 
     @cached_property
     def without_each(self) -> list[np.ndarray]:
         """Return the triangle of what was measured without each stretch."""
-        return [self.stacked(self.others([k])) for k in range(self.count)]
+        return self.each_stacked([self.others([k]) for k in range(self.count)])
 
     def others(self, stretches: Sequence[int] | np.ndarray) -> np.ndarray:
         """Return the stretches that are not among ``stretches``."""
@@ -448,8 +466,9 @@ class LeftOut:
         """
         shape = targets.shape[2], len(sets), self.count, len(self.names)
         out = np.full(shape, np.nan)
-        for k, stretches in enumerate(sets):
-            x = self.solved_targets(self.stacked(self.others(stretches), targets))
+        others = [self.others(stretches) for stretches in sets]
+        for k, (stretches, stacked) in enumerate(zip(sets, self.each_stacked(others, targets))):
+            x = self.solved_targets(stacked)
             out[:, k, stretches] = self.errors(x, stretches, targets).transpose(2, 0, 1)
         return out
 
@@ -471,7 +490,8 @@ class LeftOut:
         out = np.full((len(alternatives), len(self.without), self.count), np.nan)
         for n, (left_out, T) in enumerate(zip(self.sets.every, self.without)):
             columns = [T[:, column_indices], T[:, alternatives], T[:, -2:].sum(1)]
-            R = triangle(np.asfortranarray(np.column_stack(columns)))
+            chosen = np.column_stack(columns)
+            R = products_triangle(chosen.T @ chosen)
             beside, target = R[k:, k:-1], R[k:, -1]
             share = beside.T @ target / np.maximum((beside**2).sum(0), 1e-300)
             x = np.zeros((unknowns, len(alternatives)))
@@ -489,18 +509,4 @@ def rows_of(wide: WideFactor) -> np.ndarray:
         for j, name in enumerate(wide.groups):
             if name in stretch.groups:
                 out[k, j] = stretch.groups[name].rows
-    return out
-
-
-def _aligned_blocks(stretches):
-    """Return (first, count) of blocks of successive ``stretches``, of powers of two each."""
-    chosen, out, k = set(np.asarray(stretches).tolist()), [], 0
-    last = max(chosen, default=-1)
-    while k <= last:
-        count = 1
-        while k % (2 * count) == 0 and chosen.issuperset(range(k, k + 2 * count)):
-            count *= 2
-        if k in chosen:
-            out.append((k, count))
-        k += count
     return out

@@ -9,13 +9,13 @@ from functools import cached_property
 
 import numpy as np
 
-from .left_out import Elements, GroupRows, LeftOut, Prior, Weights
+from .left_out import Elements, GroupProducts, LeftOut, Prior, Weights
 from .structure import alike_constants, usual_constants
 from .wide_factor import WideFactor
 from ..prepare.mounting import across_gravity
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
-from ...estimation.r_factors import stack, triangle
+from ...estimation.r_factors import combined
 from ...lapack import solve_triangular
 from ...measurement.joints.kinematic_state import AT_REST
 
@@ -69,7 +69,7 @@ class ModelColumns(LeftOut):
         fitted = np.hstack([wide.columns_under_gravity(self.gravity - given), self._tilts(wide)])
         self.tilts = np.flatnonzero(fitted[:, self.size :].any(axis=0)) + self.size
         more = _elements(wide, given, self.described)
-        groups = [_group_rows(wide, name, fitted, more) for name in wide.groups]
+        groups = [_group_products(*of_group, fitted, more) for of_group in wide.products.values()]
         alike = Weights(np.ones(len(groups)), {})
         super().__init__(
             wide, groups, self._prior(wide), alike, Elements(wide.joints, wide.late), 0.0
@@ -91,7 +91,7 @@ class ModelColumns(LeftOut):
     def _tilts(self, wide):
         """Return the columns (size, 2) of two angles of gravity, zero where it acts on nothing."""
         if not self.acts_on_tilt:
-            return np.zeros((wide.total.size, 2))
+            return np.zeros((wide.size, 2))
         gravity = self.gravity
         if not gravity.any():
             gravity = self.given
@@ -142,7 +142,7 @@ class ModelColumns(LeftOut):
         Rows that are zero by their equations fit a robot without mass exactly: beside such the
         weights that are found here mean nothing.
         """
-        return all(rows.R[:, :, len(rows.index)].any() for rows in self.groups)
+        return all(group.products[:, group.count, group.count].any() for group in self.groups)
 
     def _found_weights(self):
         """Return the Weights by residuals of the plain model, from rows that count alike."""
@@ -162,26 +162,26 @@ class ModelColumns(LeftOut):
 
     def _score(self, group, x):
         """Return the mean square of the scores of stretches over that of white noise."""
-        rows = self.groups[group]
-        count = len(rows.index)
-        plain = np.flatnonzero(np.isin(rows.index, self.plain))
-        R = triangle(stack(list(rows.R[:, :, plain])))
-        length = np.maximum(np.linalg.norm(R, axis=0), 1e-300)
-        _, s, Vt = np.linalg.svd(R / length)
-        informative = s > np.sqrt(INFORMATIVE) * s[0]
+        of_group = self.groups[group]
+        count = of_group.count
+        plain = np.flatnonzero(np.isin(of_group.index, self.plain))
+        products = of_group.products[:, plain]
+        about = products[:, :, plain].sum(axis=0)
+        length = np.maximum(np.sqrt(np.diagonal(about)), 1e-300)
+        information, axes = np.linalg.eigh(about / length / length[:, None])
+        informative = information > INFORMATIVE * information[-1]
         if not informative.any():  # nothing moves what these rows are about
             return 0.0
-        axes = (Vt[informative] / s[informative, None]).T
+        axes = axes[:, informative] / np.sqrt(information[informative])
         with_rows = self.rows[:, group] > 0.0
-        residual = rows.R[:, :, count] - rows.R[:, :, :count] @ x[rows.index]
-        scores = np.einsum('srk,sr->sk', rows.R[:, :, plain] / length, residual)
-        z = scores[with_rows] @ axes / self.sd[group]
+        scores = products[:, :, count] - products[:, :, :count] @ x[of_group.index]
+        z = (scores / length)[with_rows] @ axes / self.sd[group]
         return float(np.square(z).sum(0).mean())
 
 
 def _elements(wide, given, described):
     """Return the columns (size, e - 1) of the elements beside what was measured."""
-    identity = np.eye(wide.total.size)
+    identity = np.eye(wide.size)
     columns = [identity[:, wide.rate : wide.rate + int(wide.late)]]
     if not wide.joints:
         return columns[0]
@@ -198,21 +198,16 @@ def _elements(wide, given, described):
     return np.hstack(columns)
 
 
-def _group_rows(wide, name, fitted, more):
-    """Return the GroupRows of the group ``name``: [fitted columns | measured | more elements]."""
-    column_indices = wide.total.groups[name].columns  # the same in every stretch
+def _group_products(column_indices, products, fitted, more):
+    """Return the GroupProducts of a group's ``products``: [fitted | measured | more elements]."""
     T, elements = fitted[column_indices], more[column_indices]
     index = np.flatnonzero(T.any(axis=0))
-    T = T[:, index]
-    width = len(index) + 1 + elements.shape[1]
-    out = np.zeros((len(wide.stretches), width, width))
-    for R, stretch in zip(out, wide.stretches):
-        if name in stretch.groups:
-            factor = stretch.groups[name]
-            columns = factor.R[:, :-2]
-            rows = np.column_stack([columns @ T, factor.R[:, -2], columns @ elements])
-            R[:] = triangle(np.asfortranarray(rows))
-    return GroupRows(index, out)
+    count = len(index)
+    combination = np.zeros((len(column_indices) + 1, count + 1 + elements.shape[1]))
+    combination[:-1, :count] = T[:, index]
+    combination[-1, count] = 1.0
+    combination[:-1, count + 1 :] = elements
+    return GroupProducts(index, combined(products, combination))
 
 
 def plain_columns(wide: WideFactor) -> np.ndarray:

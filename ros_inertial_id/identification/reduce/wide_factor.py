@@ -113,7 +113,35 @@ class WideFactor:
     @property
     def groups(self) -> tuple[str, ...]:
         """Return the names of the row groups."""
-        return tuple(self.total.groups)
+        return tuple(self.units)
+
+    @cached_property
+    def units(self) -> dict[str, str]:
+        """Return {name: unit} of the row groups."""
+        return {name: g.unit for stretch in self.stretches for name, g in stretch.groups.items()}
+
+    @property
+    def size(self) -> int:
+        """Return the number of all columns."""
+        return self.by_number[0].size
+
+    @cached_property
+    def products(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """
+        Return of each row group its columns (k,), and sums (stretches, k + 1, k + 1).
+
+        These are of products of [its columns | what was measured] with each other.
+        """
+        out = dict[str, tuple[np.ndarray, np.ndarray]]()
+        for number, stretch in enumerate(self.stretches):
+            for name, group in stretch.groups.items():
+                if name not in out:
+                    size = len(group.columns) + 1
+                    products = np.zeros((len(self.stretches), size, size))
+                    out[name] = group.columns, products
+                rows = group.R[group.R.any(axis=1), :-1]  # fewer where it has few samples
+                out[name][1][number] = rows.T @ rows
+        return out
 
     @property
     def rate(self) -> int:
@@ -131,14 +159,14 @@ class WideFactor:
 
     def columns_under_gravity(self, change: np.ndarray) -> np.ndarray:
         """Return T (size, places): the columns with gravity changed by ``change`` (3,) [m/s^2]."""
-        T = np.eye(self.total.size)[:, : self.places]
+        T = np.eye(self.size)[:, : self.places]
         rows = np.arange(self.places, self.efforts)
         T[rows, np.tile(self.gravity_columns, 3)] = np.repeat(change, len(self.gravity_columns))
         return T
 
     def with_gravity(self, change: np.ndarray) -> 'WideFactor':
         """Return the WideFactor of the same rows, gravity changed by ``change`` (3,) [m/s^2]."""
-        T = np.eye(self.total.size)
+        T = np.eye(self.size)
         T[:, : self.places] = self.columns_under_gravity(change)
         return replace(self, by_number=tuple(f.combine(T) for f in self.by_number))
 
@@ -161,7 +189,7 @@ class WideFactor:
 
     def tilts(self, beta: np.ndarray, across: np.ndarray) -> np.ndarray:
         """Return T (size, k): torques by tilts ``across`` (3, k) [m/s^2] of ``beta`` (places,)."""
-        T = np.zeros((self.total.size, across.shape[1]))
+        T = np.zeros((self.size, across.shape[1]))
         T[self.places : self.efforts] = np.kron(across, beta[self.gravity_columns][:, None])
         return T
 
