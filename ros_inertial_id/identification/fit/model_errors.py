@@ -22,6 +22,8 @@ from ...estimation.estimators import Estimate
 
 STATISTICS, LAWS, DELAY = 'statistics', 'laws', 'delay'  # sources of error
 FOLLOWED = 2  # constants that another one of the joint moves by, from one tried to the next
+LEAST_LIKELIHOOD = 1e-300  # whose logarithm is finite
+CELL_POINTS = 20  # between half a step below a constant and half a step above
 UNLIKELY = 0.15  # times the likelihood of the best: two standard deviations away
 
 
@@ -61,10 +63,26 @@ class ConstantProfile:
             rows.append(_base_values(choice, params, constants, base))
         values = np.array(rows)
         low, high = max(0, self.chosen - 1), min(len(values) - 1, self.chosen + 1)
-        # A uniform distribution over a step has the step / sqrt(12) as standard deviation.
-        between = (values[high] - values[low]) / ((high - low) * np.sqrt(12.0))
+        per_step = (values[high] - values[low]) / (high - low)
+        between = per_step * self._steps_away()
         moves = values - values[self.chosen]
         return np.column_stack([(np.sqrt(self.weights)[:, None] * moves).T, between])
+
+    def _steps_away(self) -> float:
+        """
+        Return how far the truth is from the constant, rms, in steps from one tried to the next.
+
+        Within half a step; the logarithm of the likelihood is the parabola through the constant
+        and its neighbours.  Where the data tell nothing it is 1 / sqrt(12), as of a uniform one.
+        """
+        losses = -np.log(np.maximum(self.weights, LEAST_LIKELIHOOD))
+        losses -= losses[self.chosen]
+        beside = [k for k in (self.chosen - 1, self.chosen + 1) if 0 <= k < len(losses)]
+        below, above = losses[beside[0]], losses[beside[-1]]  # the same at an end
+        steps = (np.arange(CELL_POINTS) + 0.5) / CELL_POINTS - 0.5
+        loss = 0.5 * (below * (steps**2 - steps) + above * (steps**2 + steps))
+        likelihood = np.exp(loss.min() - loss)
+        return float(np.sqrt(likelihood @ steps**2 / likelihood.sum()))
 
 
 def model_errors(
