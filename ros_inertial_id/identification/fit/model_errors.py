@@ -7,13 +7,14 @@ is known to its standard error.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 
 from ..choose.choice import Choice, log_ratio
 from ..prepare.dataset import Dataset
+from ..reduce.left_out import Weights
 from ..reduce.structure import alternatives
 from ...dynamics.friction import never_negative
 from ...dynamics.inertial_parameters import Parameter
@@ -156,8 +157,15 @@ def _delay_error(data: Dataset) -> float | None:
     return data.first.summary.time_offset_error
 
 
-def constant_profiles(choice: Choice) -> dict[str, ConstantProfile]:
-    """Return {coefficient: ConstantProfile} of those with several constants."""
+def constant_profiles(
+    choice: Choice, correlation: Mapping[str, float]
+) -> dict[str, ConstantProfile]:
+    """
+    Return {coefficient: ConstantProfile} of those with several constants.
+
+    correlation : {row group: how many rows say what one would}, as errors of parameters have it
+    """
+    choice = replace(choice, model_columns=_as_correlated(choice.model_columns, correlation))
     tried, constants = alternatives(choice.model_columns.parameters), choice.best.constants
     profiles = {}
     for name, chosen in constants.items():
@@ -170,6 +178,14 @@ def constant_profiles(choice: Choice) -> dict[str, ConstantProfile]:
         ]
         profiles[name] = _profile(choice, chosen, tried, further)
     return profiles
+
+
+def _as_correlated(model_columns, correlation):
+    """Return ModelColumns whose rows count by a ``correlation``: a choice has room to spare."""
+    before = model_columns.correlation_rows
+    ratios = [correlation.get(k, 1.0) / before.get(k, 1.0) for k in model_columns.names]
+    sd = model_columns.sd * np.sqrt(ratios)
+    return model_columns.with_weights(Weights(sd, dict(correlation)))
 
 
 def _profile(
