@@ -1,9 +1,9 @@
 """
 Whether the clock of markers depends on where they are: the rows of a rolling shutter.
 
-Rows of such an image are read one after the other, so that a marker is late by its row.  In a frame
-with several markers no posture fits all of them then: what is left goes with the velocity of a
-marker times its place.  Which way the rows run need not be known: a delay linear in the place is
+Rows of such an image are read one after the other, so that a marker is late by its row.  In a
+frame with several markers no posture fits all of them then: what is left goes with the velocity of
+a marker times its place.  Which way the rows run need not be known: a delay linear in the place is
 three numbers [s/m] beside the posture of every frame (Meingast, Geyer and Sastry 2005).
 """
 
@@ -16,9 +16,9 @@ from ...errors import RecordingError
 from ...estimation.least_squares import standard_errors
 
 PIECES = 10  # of the recording, each left out in turn
-SURE = 5.0  # standard errors
-EXPLAINED = 0.05  # of the squared misfit of markers
-FEWEST_FRAMES = 100
+SURE = 5.0  # standard errors: a judgement, as of other additions
+EXPLAINED = 0.05  # of the squared misfit of markers: a judgement
+FEWEST_FRAMES = 100  # ten in a piece
 
 
 def check_shutter(robot: Mechanism, frames: Frames, t: np.ndarray, q: np.ndarray) -> None:
@@ -38,7 +38,7 @@ def check_shutter(robot: Mechanism, frames: Frames, t: np.ndarray, q: np.ndarray
     products = np.array([late[rows].reshape(-1, 3).T @ misfit[rows].ravel() for rows in pieces])
     delays = _solved(squares.sum(0), products.sum(0))
     explained = products.sum(0) @ delays / max(float((misfit**2).sum()), 1e-300)
-    if explained < EXPLAINED:
+    if explained < EXPLAINED:  # of noise alone, or no matter beside it
         return
     without = []
     for rows_squares, rows_products in zip(squares, products):
