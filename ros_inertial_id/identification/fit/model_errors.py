@@ -23,7 +23,6 @@ from ...estimation.estimators import Estimate
 
 STATISTICS, LAWS, DELAY = 'statistics', 'laws', 'delay'  # sources of error
 FOLLOWED = 2  # constants that another one of the joint moves by, from one tried to the next
-LEAST_LIKELIHOOD = 1e-300  # whose logarithm is finite
 CELL_POINTS = 20  # between half a step below a constant and half a step above
 UNLIKELY = 0.15  # times the likelihood of the best: two standard deviations away
 
@@ -37,6 +36,7 @@ class ConstantProfile:
     beside : {coefficient: Parameter} of further constants of the joint, best with each of them
     params : (tried, columns) of each, constants of other joints as chosen
     weights : (tried,) likelihoods, their sum 1
+    losses : (tried,) minus their logarithms less that of the chosen
     """
 
     tried: tuple[Parameter, ...]
@@ -44,6 +44,7 @@ class ConstantProfile:
     beside: tuple[dict[str, Parameter], ...]
     params: np.ndarray
     weights: np.ndarray
+    losses: np.ndarray
 
     def limits(self) -> dict[str, float | None]:
         """Return the least and greatest constant that are possible, None beyond those tried."""
@@ -76,10 +77,9 @@ class ConstantProfile:
         Within half a step; the logarithm of the likelihood is the parabola through the constant
         and its neighbours.  Where the data tell nothing it is 1 / sqrt(12), as of a uniform one.
         """
-        losses = -np.log(np.maximum(self.weights, LEAST_LIKELIHOOD))
-        losses -= losses[self.chosen]
-        beside = [k for k in (self.chosen - 1, self.chosen + 1) if 0 <= k < len(losses)]
-        below, above = losses[beside[0]], losses[beside[-1]]  # the same at an end
+        neighbours = (self.chosen - 1, self.chosen + 1)
+        beside = [self.losses[k] for k in neighbours if 0 <= k < len(self.losses)]
+        below, above = beside[0], beside[-1]  # the same at an end
         steps = (np.arange(CELL_POINTS) + 0.5) / CELL_POINTS - 0.5
         loss = 0.5 * (below * (steps**2 - steps) + above * (steps**2 + steps))
         likelihood = np.exp(loss.min() - loss)
@@ -218,7 +218,8 @@ def _profile(
     best_beside = tuple(
         {name: parameters[column] for name, column in fit.beside.items()} for fit in fits
     )
-    return ConstantProfile(constants, number, best_beside, params, weights / weights.sum())
+    losses = 0.5 * (squares - squares[number])
+    return ConstantProfile(constants, number, best_beside, params, weights / weights.sum(), losses)
 
 
 @dataclass(frozen=True, eq=False)
