@@ -1,14 +1,15 @@
 """
-Accuracy of closed_loop on twelve mechanisms with loops, each simulated without this package.
+Accuracy of closed_loop on fifteen mechanisms with loops, each simulated without this package.
 
-    python benchmark/machines.py [six_bar delta gripper ...] [--seeds 10] [--base]
+    python benchmark/machines.py [six_bar delta gripper ...] [--seeds 10] [--base] [--close]
 
-Motion and torques come from pinocchio's loop Jacobian (test/oracles/pinocchio_loops.py), the
-gripper's from MuJoCo, those of the series-elastic joint from its closed form: 8 000 samples,
-encoders with 2e-5 rad or m of noise, torques with 1 % of their size, bodies of the description
-20 % off; every seed moves otherwise.  Prints rank, errors in stated standard errors, CPU time and
-verdict; with ``--base`` the base parameters of the first seed.  Errors that the data make stand
-beside those that the description makes, which is better here than the method may suppose.
+Motion and torques come from pinocchio's loop Jacobian (test/oracles/pinocchio_loops.py), those of
+mechanisms in MJCF from MuJoCo, those of the series-elastic joint from its closed form: 8 000
+samples, encoders with 2e-5 rad or m of noise, torques with 1 % of their size.  Every seed moves
+otherwise, and is described otherwise: by a draw from the prior (drawn_descriptions.py), or with
+``--close`` with masses and inertias 20 % off, which is better than the method may suppose.  Prints
+rank, errors in stated standard errors, CPU time and verdict; with ``--base`` the base parameters
+of the first seed.  Errors that the data make stand beside those that the description makes.
 """
 
 import argparse
@@ -25,6 +26,8 @@ ROOT = pathlib.Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / 'test' / 'oracles')]
 
 import benchmark_mechanisms  # noqa: E402
+import drawn_descriptions  # noqa: E402
+import driven_mechanisms  # noqa: E402
 import mechanisms  # noqa: E402
 import mjcf_runs  # noqa: E402
 import numpy as np  # noqa: E402
@@ -41,9 +44,9 @@ DURATION, RATE = 20.0, 400.0  # [s], [Hz]
 NOISE = 2e-5, 0.01  # of positions [rad, m]; of torques, share of their size
 
 
-def nominal(urdf):
+def close(urdf, seed):
     """Return the URDF with masses and inertias 20 % off, each body by its own factor."""
-    rng = np.random.default_rng(7)
+    rng = np.random.default_rng([7, seed])
 
     def other(match):
         factor = rng.uniform(0.8, 1.25)
@@ -69,8 +72,8 @@ def truth_of(sample, names):
     return truth
 
 
-def by_loops(make, seed):
-    """Return (Recording, options, truth) of a Sample that ``make`` gives."""
+def by_loops(make, seed, described):
+    """Return (Recording, options, truth) of a Sample; ``described`` : its URDF and seed to one."""
     sample = make()
     loops = pinocchio_loops.Loops(
         sample.urdf,
@@ -84,7 +87,13 @@ def by_loops(make, seed):
     loops.approach(path[0][0])
     tau = loops.move(*path)[1]
     made = pinocchio_loops.recording(
-        loops, nominal(sample.urdf), t, path[0], tau, (NOISE[0], NOISE[1] * tau.std()), seed
+        loops,
+        described(sample.urdf, seed),
+        t,
+        path[0],
+        tau,
+        (NOISE[0], NOISE[1] * tau.std()),
+        seed,
     )
     return (
         made,
@@ -99,19 +108,20 @@ def by_loops(make, seed):
     )
 
 
-def gripper(seed):
-    """Return (Recording, options, which are in the file, truth)."""
+def by_mujoco(make, seed, described):
+    """Return (Recording, options, which are in the file, truth) of a Driven mechanism."""
+    driven = make()
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / 'gripper.xml'
-        path.write_text(benchmark_mechanisms.gripper())
+        path = pathlib.Path(folder) / 'mechanism.xml'
+        path.write_text(driven.mjcf)
         urdf = mjcf_description(path)
         made = mjcf_runs.recording(
             path,
-            mjcf_runs.nominal(urdf),
-            ['screw'],
-            ['screw'],
+            described(urdf, seed),
+            driven.motors,
+            driven.motors,
             8.0,
-            size=0.02,
+            size=driven.size,
             noise=NOISE,
             seed=seed,
         )
@@ -122,8 +132,8 @@ def gripper(seed):
     )
 
 
-def elastic(seed):
-    """Return (Recording, options, truth) of the series-elastic joint."""
+def elastic(seed, described):
+    """Return (Recording, options, truth) of the series-elastic joint, which is described well."""
     return series_elastic.recording(seed, 16.0), series_elastic.PASSIVE, series_elastic.TRUE
 
 
@@ -145,7 +155,10 @@ MACHINES = {
         for name in ('palletiser', 'delta', 'hexapod')
     },
     'series_elastic': elastic,
-    'gripper': gripper,
+    **{
+        name: partial(by_mujoco, getattr(driven_mechanisms, name))
+        for name in ('gripper', 'excavator', 'scissor_lift', 'spherical_wrist')
+    },
 }
 
 
@@ -171,6 +184,8 @@ def described(model):
 
 def words(z, leans):
     """Return how errors in standard errors are spread; ``leans`` : see ``described``."""
+    if not z.size:
+        return 'no number'
     parts = [f'z rms {rms(z):.2f}, largest {np.abs(z).max():.2f}']
     for name, chosen in (('data', ~leans), ('description', leans)):
         if chosen.any():
@@ -189,11 +204,15 @@ def main():
     parser.add_argument('names', nargs='*', default=list(MACHINES))
     parser.add_argument('--seeds', type=int, default=10)
     parser.add_argument('--base', action='store_true')
+    parser.add_argument('--close', action='store_true')
     arguments = parser.parse_args()
+    describe = drawn_descriptions.drawn
+    if arguments.close:
+        describe = close
     for name in arguments.names:
         each, leaning = [], []
         for seed in range(1, 1 + arguments.seeds):
-            made, options, truth = MACHINES[name](seed)
+            made, options, truth = MACHINES[name](seed, describe)
             start = time.process_time()
             model = identify(made, method='closed_loop', **options).identification.model
             spent, rank = time.process_time() - start, model.statistics

@@ -28,7 +28,8 @@ from ..identification.reduce.wide_factor import wide_factor, WideFactor
 from ..methods.capabilities import Addition, Limit, WithAdditions
 
 ADDITION_ROUNDS = 2  # of weights by residuals
-ADDITION_SAMPLES = 8192  # that are looked at
+ADDITION_SAMPLES = 4096  # that are looked at
+SIZE_SAMPLES = 8  # of which one counts in the size of a column
 ADDITION_SURE = 5.0  # standard errors of a number of an addition
 LEAST_ADDITION = 0.02  # of the measured of a row, that an addition makes at least
 EXPLAINED_SHARE = 0.05  # share of the squared residual that an addition must take at least
@@ -102,13 +103,27 @@ class _Beside:
         self.data, self.structure = data, columns.wide.structure
         self.plain = _with_usual_constants(columns.wide)
         self.method: Any = data.method
-        self.left_out: LeftOut = columns
         self.every = np.arange(columns.count)
-        self.values = self._standard(self._solution(self.every, self.plain))
+        self._read(columns)
+        self.values = self._standard(self._solution(self.whole, self.plain))
+        # Slopes of the torque need bodies that are right beside the motion, too.
+        leaning = columns.solution(columns.stacked(self.every), self.plain)
+        self.near_described = self._standard(leaning)
         every = 1 + data.samples(training=True) // ADDITION_SAMPLES
         self.state = _longest(data).rows(slice(None, None, every))
         self.additions = self._acting(columns)
-        self.left_out = self._weighed(self._with_additions(columns, every))
+        left_out = self._with_additions(columns, every)
+        for _ in range(ADDITION_ROUNDS):
+            self._read(left_out)
+            left_out = self._weighed()
+        self._read(left_out)
+        others = [left_out.others([k]) for k in range(len(self.every))]
+        self.without_each = [_triangle_of(left_out, stretches) for stretches in others]
+
+    def _read(self, left_out: LeftOut) -> None:
+        """Take the triangle of all stretches of a ``left_out``, whatever is described."""
+        self.left_out = left_out
+        self.whole = _triangle_of(left_out, self.every)
 
     def _standard(self, params):
         """Return the standard parameters (p,) of ``params`` (P,) of the columns."""
@@ -119,8 +134,9 @@ class _Beside:
         """Return (Addition, units (a,), first place) of those whose columns are not zero."""
         first, acting = columns.wide.places, []
         measured = self._measured_rms()
+        state = self.state.rows(slice(None, None, SIZE_SAMPLES))
         for addition in self.method.additions(self.data.robot, self.data.options):
-            rows = addition.columns(self.state, self.data.robot, self.values)
+            rows = addition.columns(state, self.data.robot, self.near_described)
             size = np.sqrt((rows**2).mean(axis=(0, 1)))
             if not size.all():
                 continue
@@ -152,44 +168,35 @@ class _Beside:
             columns=(*self.structure.columns, *further),
             keep=np.append(self.structure.keep, places),
         )
-        rows: Any = _RowsWithAdditions(self.method, [a for a, *_ in self.additions], self.values)
+        additions = [addition for addition, *_ in self.additions]
+        rows: Any = _RowsWithAdditions(self.method, additions, self.near_described)
         data = replace(self.data, method=rows)
         more = wide_factor(data, structure, every, alike=wide, gravity=False)
         return ModelColumns(more, columns.given, self.plain)
 
-    def _weighed(self, left_out):
-        """Return a LeftOut with rows weighed by what the model leaves of each group."""
-        for _ in range(ADDITION_ROUNDS):
-            self.left_out = left_out
-            squares = self._group_squares(self._solution(self.every, self.plain))
-            sd = np.sqrt(squares / np.maximum(left_out.rows.sum(0), 1.0))
-            sd = np.maximum(sd, max(ROUNDED * sd.max(), 1e-300))  # of rows that measure nothing
-            left_out = left_out.with_weights(Weights(sd, {}))
-        return left_out
+    def _weighed(self):
+        """Return the LeftOut with rows weighed by what the model leaves of each group."""
+        left_out = self.left_out
+        squares = self._group_squares(self._solution(self.whole, self.plain))
+        sd = np.sqrt(squares / np.maximum(left_out.rows.sum(0), 1.0))
+        sd = np.maximum(sd, max(ROUNDED * sd.max(), 1e-300))  # of rows that measure nothing
+        return left_out.with_weights(Weights(sd, {}))
 
-    def _solution(self, stretches, chosen):
-        """Return (P,) by the ``chosen`` columns and ``stretches`` alone, whatever is described."""
+    def _solution(self, triangle_of_rows, chosen):
+        """Return (P,) by the ``chosen`` columns of a triangle, whatever is described."""
         unit = self.left_out.prior.unit
-        rows, measured = self._weighed_rows(stretches)
-        solution = pseudo_inverse(rows[:, chosen] * unit[chosen]) @ measured
+        target = triangle_of_rows[:, -1]
         out = np.zeros(len(unit))
-        out[chosen] = solution * unit[chosen]
+        out[chosen] = (pseudo_inverse(triangle_of_rows[:, chosen]) @ target) * unit[chosen]
         return out
-
-    def _weighed_rows(self, stretches):
-        """Return the weighted rows (m, columns) of ``stretches``, what was measured (m,)."""
-        wide, sd = self.left_out.wide, self.left_out.sd
-        merged = merge([wide.stretches[k] for k in stretches])
-        return merged.system(dict(zip(wide.groups, sd)))[:2]
 
     def _without_each(self, chosen):
         """Return (stretches, P): the solutions without each stretch."""
-        others = [self.left_out.others([k]) for k in range(len(self.every))]
-        return np.array([self._solution(stretches, chosen) for stretches in others])
+        return np.array([self._solution(rows, chosen) for rows in self.without_each])
 
     def likeliest(self) -> list[Finding]:
         """Return the Finding of the addition that explains most, with what is as likely."""
-        left = self._squares(self._solution(self.every, self.plain))
+        left = self._squares(self._solution(self.whole, self.plain))
         if left < RESIDUAL_WITH_CAUSE**2 * self.left_out.target:
             return []
         tested = []
@@ -208,7 +215,7 @@ class _Beside:
         places : (a,) of its columns; left : weighted squared residual without it
         """
         chosen = np.append(self.plain, places)
-        x, without = self._solution(self.every, chosen), self._without_each(chosen)
+        x, without = self._solution(self.whole, chosen), self._without_each(chosen)
         numbers, errors = x[places], standard_errors(without[:, places])
         share = 1.0 - self._squares(x) / left
         if addition.measured and self._noise_alone(places[0], numbers, share, left):
@@ -229,8 +236,9 @@ class _Beside:
 
     def _noise_alone(self, place, numbers, share, left):
         """Return whether a measured column may take its ``share`` by the noise in it alone."""
-        rows, _ = self._weighed_rows(self.every)
-        beside = of_columns(rows, np.append(self.plain, place))[-1, -1] ** 2
+        left_out, k = self.left_out, len(self.plain)
+        R = of_columns(self.whole, np.append(self.plain, place))
+        beside = (R[k, k] / left_out.prior.unit[place]) ** 2
         noise = left / max(beside, 1e-300)
         if noise > OF_ITS_OWN_NOISE:
             return True
@@ -252,7 +260,7 @@ class _Beside:
     def beyond_limits(self) -> list[Finding]:
         """Return a Finding for what no body can be: a quantity surely beyond its Limit."""
         without = [self._standard(params) for params in self._without_each(self.plain)]
-        values = self._standard(self._solution(self.every, self.plain))
+        values = self._standard(self._solution(self.whole, self.plain))
         parameters = self.structure.base.parameters
         for limit in self.method.limits(
             self.state, self.data.robot, parameters, self.data.options
@@ -302,6 +310,20 @@ class _Beside:
         """Return what the model leaves of the rows of a ``block``, (N, groups)."""
         left = [group.y - group.W @ self.values[group.columns] for group in block.groups]
         return np.stack(left, axis=1)
+
+
+def _triangle_of(left_out, stretches):
+    """
+    Return the triangle of the weighted rows of ``stretches``, and of what was measured, last.
+
+    Unknowns are in units of their prior, whose rows are not in it: without them sums of products
+    would lose what rows of one kind hardly tell apart.
+    """
+    wide = left_out.wide
+    merged = merge([wide.stretches[k] for k in stretches])
+    rows, measured = merged.system(dict(zip(wide.groups, left_out.sd)))[:2]
+    unit = left_out.prior.unit[: rows.shape[1]]  # beside elements, which have no rows
+    return triangle(np.asfortranarray(np.column_stack([rows * unit, measured])))
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,7 @@ def fit(
     influence = Influence.of(columns, angled, estimate, len(base))
     profiles = {}
     if choice.joint_by_joint and choice.model_columns.measures_all:
-        profiles = constant_profiles(choice)
+        profiles = constant_profiles(choice, problem.correlation)
     errors = model_errors(data, choice, base, profiles.values())
     for source, more in ((DELAY, rows.of_clocks), (LAWS, rows.of_model)):
         if more is not None:

@@ -7,13 +7,14 @@ is known to its standard error.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 
 from ..choose.choice import Choice, log_ratio
 from ..prepare.dataset import Dataset
+from ..reduce.left_out import Weights
 from ..reduce.structure import alternatives
 from ...dynamics.friction import never_negative
 from ...dynamics.inertial_parameters import Parameter
@@ -22,6 +23,7 @@ from ...estimation.estimators import Estimate
 
 STATISTICS, LAWS, DELAY = 'statistics', 'laws', 'delay'  # sources of error
 FOLLOWED = 2  # constants that another one of the joint moves by, from one tried to the next
+CELL_POINTS = 20  # between half a step below a constant and half a step above
 UNLIKELY = 0.15  # times the likelihood of the best: two standard deviations away
 
 
@@ -34,6 +36,7 @@ class ConstantProfile:
     beside : {coefficient: Parameter} of further constants of the joint, best with each of them
     params : (tried, columns) of each, constants of other joints as chosen
     weights : (tried,) likelihoods, their sum 1
+    losses : (tried,) minus their logarithms less that of the chosen
     """
 
     tried: tuple[Parameter, ...]
@@ -41,6 +44,7 @@ class ConstantProfile:
     beside: tuple[dict[str, Parameter], ...]
     params: np.ndarray
     weights: np.ndarray
+    losses: np.ndarray
 
     def limits(self) -> dict[str, float | None]:
         """Return the least and greatest constant that are possible, None beyond those tried."""
@@ -61,10 +65,25 @@ class ConstantProfile:
             rows.append(_base_values(choice, params, constants, base))
         values = np.array(rows)
         low, high = max(0, self.chosen - 1), min(len(values) - 1, self.chosen + 1)
-        # A uniform distribution over a step has the step / sqrt(12) as standard deviation.
-        between = (values[high] - values[low]) / ((high - low) * np.sqrt(12.0))
+        per_step = (values[high] - values[low]) / (high - low)
+        between = per_step * self._steps_away()
         moves = values - values[self.chosen]
         return np.column_stack([(np.sqrt(self.weights)[:, None] * moves).T, between])
+
+    def _steps_away(self) -> float:
+        """
+        Return how far the truth is from the constant, rms, in steps from one tried to the next.
+
+        Within half a step; the logarithm of the likelihood is the parabola through the constant
+        and its neighbours.  Where the data tell nothing it is 1 / sqrt(12), as of a uniform one.
+        """
+        neighbours = (self.chosen - 1, self.chosen + 1)
+        beside = [self.losses[k] for k in neighbours if 0 <= k < len(self.losses)]
+        below, above = beside[0], beside[-1]  # the same at an end
+        steps = (np.arange(CELL_POINTS) + 0.5) / CELL_POINTS - 0.5
+        loss = 0.5 * (below * (steps**2 - steps) + above * (steps**2 + steps))
+        likelihood = np.exp(loss.min() - loss)
+        return float(np.sqrt(likelihood @ steps**2 / likelihood.sum()))
 
 
 def model_errors(
@@ -138,8 +157,15 @@ def _delay_error(data: Dataset) -> float | None:
     return data.first.summary.time_offset_error
 
 
-def constant_profiles(choice: Choice) -> dict[str, ConstantProfile]:
-    """Return {coefficient: ConstantProfile} of those with several constants."""
+def constant_profiles(
+    choice: Choice, correlation: Mapping[str, float]
+) -> dict[str, ConstantProfile]:
+    """
+    Return {coefficient: ConstantProfile} of those with several constants.
+
+    correlation : {row group: how many rows say what one would}, as errors of parameters have it
+    """
+    choice = replace(choice, model_columns=_as_correlated(choice.model_columns, correlation))
     tried, constants = alternatives(choice.model_columns.parameters), choice.best.constants
     profiles = {}
     for name, chosen in constants.items():
@@ -152,6 +178,14 @@ def constant_profiles(choice: Choice) -> dict[str, ConstantProfile]:
         ]
         profiles[name] = _profile(choice, chosen, tried, further)
     return profiles
+
+
+def _as_correlated(model_columns, correlation):
+    """Return ModelColumns whose rows count by a ``correlation``: a choice has room to spare."""
+    before = model_columns.correlation_rows
+    ratios = [correlation.get(k, 1.0) / before.get(k, 1.0) for k in model_columns.names]
+    sd = model_columns.sd * np.sqrt(ratios)
+    return model_columns.with_weights(Weights(sd, dict(correlation)))
 
 
 def _profile(
@@ -184,7 +218,8 @@ def _profile(
     best_beside = tuple(
         {name: parameters[column] for name, column in fit.beside.items()} for fit in fits
     )
-    return ConstantProfile(constants, number, best_beside, params, weights / weights.sum())
+    losses = 0.5 * (squares - squares[number])
+    return ConstantProfile(constants, number, best_beside, params, weights / weights.sum(), losses)
 
 
 @dataclass(frozen=True, eq=False)

@@ -225,7 +225,19 @@ def without_effort(silent: Sequence[str], joints: Collection[str]) -> str:
         ', of a log with --urdf'
     )
     which = 'what is no part of the arm and stands still (light fingers may move)'
-    return lock_or(silent, joints, which, advice)
+    return lock_or(silent, joints, which, _passive(silent, joints) + advice)
+
+
+def _passive(silent, joints):
+    """Return advice about ``silent`` joints that swing without a motor, '' where all are."""
+    driven = [joint for joint in joints if joint not in silent]
+    if not driven:
+        return ''
+    return (
+        'of a joint that swings without a motor (a pendulum) write "closed_loop: {independent: '
+        f'[{", ".join(joints)}], actuated: [{", ".join(driven)}]}}" to passive.yaml and identify '
+        'with --method closed_loop --config passive.yaml, or '
+    )
 
 
 def lock_or(concerned: Sequence[str], joints: Collection[str], which: str, advice: str) -> str:

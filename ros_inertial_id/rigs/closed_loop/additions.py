@@ -2,7 +2,8 @@
 What a mechanism may have besides its description: gains, friction, springs; what no body can be.
 
 Every addition is one or two columns beside those of the model: the torque of a motor (its gain),
-speed and its sign (friction) or position (a spring) of a joint that has none.
+speed and its sign (friction) or position (a spring) of a joint that has none, what the torque
+changes by where the link is behind its encoder (an elastic joint).
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,14 +11,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from .state import equations, MechanismState
-from ..dynamics.force_elements import SPRING
+from .state import all_parameters, equations, MechanismState, projected_torque, with_tied
+from ..dynamics.force_elements import PRELOAD, SPRING
 from ..dynamics.mechanism import Mechanism
 from ...dynamics.friction import LAWS, of_slide
 from ...dynamics.inertial_parameters import Parameter
+from ...measurement.signals import smooth, zero_phase_kernel
 from ...methods.capabilities import Addition, Limit
 
 SIGN_WIDTH = 0.05  # of a joint's RMS speed: the sign of the speed changes over it
+SMALL_ANGLE = 1e-5  # [rad, m] by which a link is moved for a difference
+MOST_OF_POWER = 0.99  # of a torque's course: beyond is little but noise
 THINNED = 10  # samples of which one counts in a mean inertia
 
 
@@ -73,7 +77,7 @@ def frictions(robot: Mechanism) -> Iterator[Addition]:
 
 def springs(robot: Mechanism) -> Iterator[Addition]:
     """Yield a spring in every joint that has none in the description."""
-    for j in _without(robot, (SPRING, 'preload')):
+    for j in _without(robot, (SPRING, PRELOAD)):
         name, (unit,) = robot.joint_names[j], _units(robot, j, 'N m/rad')
 
         def columns(state, robot, values, j=j):
@@ -93,6 +97,94 @@ def springs(robot: Mechanism) -> Iterator[Addition]:
             f"add 'joint {name} REST' to springs:",
             unnoticed=(0.0, 0.0),
         )
+
+
+def elasticities(robot: Mechanism) -> Iterator[Addition]:
+    """
+    Yield a spring between what every encoder of a motor shows and what the motor moves.
+
+    The link is behind by the torque of bodies and springs over the stiffness (Spong 1987), to
+    first order: the column is the slope of that torque along its own course in time.
+    """
+    for number, j in enumerate(robot.independent):
+        if j not in robot.actuated or j in _of_elastic_joints(robot):
+            continue
+        name, (unit,) = robot.joint_names[j], _units(robot, j, 'N m/rad')
+
+        def columns(state, robot, values, number=number):
+            return _slope_along_torque(state, robot, values, number)[:, :, None]
+
+        def words(numbers, errors, name=name, unit=unit):
+            stiffness = 1.0 / numbers[0]
+            return (
+                f'{name} is not rigid between its encoder and what it moves: as behind a spring '
+                f'of {stiffness:.3g} +- {stiffness**2 * errors[0]:.1g} {unit}'
+            )
+
+        yield Addition(
+            'elastic joint',
+            columns,
+            words,
+            'measure the link as well and name joint and motor in elastic_joints:, or move '
+            'more slowly',
+            brakes=True,
+        )
+
+
+def _of_elastic_joints(robot):
+    """Return the joints and motors of a Mechanism between which a spring is described."""
+    against = [e for e in robot.forces if getattr(e, 'against', None) is not None]
+    return {e.joint for e in against} | {e.against for e in against}
+
+
+def _slope_along_torque(state, robot, values, number):
+    """
+    Return by how much torques (N, k) change per compliance [rad/(N m)] of a coordinate.
+
+    values : (p,) of the model; number : of the coordinate
+    """
+    period = float(np.median(np.diff(state.t)))
+    value_of = _values_by_name(robot, values)
+    torque = _torque_of_links(robot, state, value_of)
+    behind = _without_noise(torque[:, number], period)
+    behind_rate = np.gradient(behind, period)
+    behind_second = np.gradient(behind_rate, period)
+    compliance = SMALL_ANGLE / max(float(np.abs(behind).max()), 1e-300)
+    index, unit = list(robot.independent), compliance * np.eye(len(robot))[number]
+    q = state.q - state.R[:, :, number] * (compliance * behind)[:, None]
+    R, _ = robot.transformation(q)
+    rate = state.v[:, index] - np.outer(behind_rate, unit)
+    second = state.a[:, index] - np.outer(behind_second, unit)
+    v, a = robot.motion(q, R, rate, second)
+    moved = replace(state, q=q, v=v, a=a, R=R)
+    return (_torque_of_links(robot, moved, value_of) - torque) / compliance
+
+
+def _values_by_name(robot, values):
+    """Return {name: value} of all parameters by the ``values`` (p,) of those not known."""
+    names = dict.fromkeys(p.name for p in all_parameters(robot) if p.name not in robot.known)
+    return with_tied(robot, dict(zip(names, values, strict=True)))
+
+
+def _torque_of_links(robot, state, value_of):
+    """Return the torques (N, k) of bodies and springs: what is behind a motor's friction."""
+    bodies = [value_of[p.name] for p in all_parameters(robot) if not p.law]
+    torque = projected_torque(robot, state, np.array(bodies))
+    for element in robot.forces:
+        if element.parameter.law in (SPRING, PRELOAD):
+            torque += value_of[element.parameter.name] * element.column(robot.robot, state)
+    return torque
+
+
+def _without_noise(course, period):
+    """Return a ``course`` (N,) without what is twice as fast as nearly all of its power."""
+    power = np.abs(np.fft.rfft(course - course.mean())) ** 2
+    share = np.cumsum(power) / max(power.sum(), 1e-300)
+    highest = (1 + np.searchsorted(share, MOST_OF_POWER)) / (len(course) * period)
+    kernel = zero_phase_kernel(period, 2.0 * highest)
+    if len(course) < len(kernel):
+        return course
+    return smooth(course[:, None], kernel)[:, 0]
 
 
 def inertia_limits(

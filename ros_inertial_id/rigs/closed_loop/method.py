@@ -11,7 +11,7 @@ from typing import Iterator, Sequence
 
 import numpy as np
 
-from .additions import frictions, gains, inertia_limits, springs
+from .additions import elasticities, frictions, gains, inertia_limits, springs
 from .cutoff import chosen_cutoff, late_rates, rough_delay
 from .known import links_as_described, read_known
 from .live import LiveMechanism
@@ -165,8 +165,8 @@ class ClosedLoop(
         return replace(observation, joints=joints, summary=summary, closed={})
 
     def additions(self, robot: Mechanism, options: ClosedLoopOptions) -> Sequence[Addition]:
-        """Return the gains, the friction and the springs that a ``robot`` may have besides."""
-        return *gains(robot), *frictions(robot), *springs(robot)
+        """Return gains, friction, springs and elastic joints that a ``robot`` may have besides."""
+        return *gains(robot), *frictions(robot), *springs(robot), *elasticities(robot)
 
     def limits(
         self,

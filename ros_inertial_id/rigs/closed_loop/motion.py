@@ -15,6 +15,7 @@ import numpy as np
 from .camera import view
 from .imu import fuse_imus
 from .markers import reconstruct_markers
+from .shutter import check_shutter
 from ..dynamics.mechanism import Mechanism
 from ..measurement.markers import read_markers
 from ..measurement.sources import channel_of
@@ -172,6 +173,7 @@ def _see(recording, robot, options):
         frame_of(robot.robot, marker.link)
     frames = view(markers, options.camera)
     seen = reconstruct_markers(robot, frames, options.marker_noise, options.tag_noise)
+    check_shutter(robot, frames, seen.t, seen.q)
     notes = dict(
         seen.notes,
         marker_deviation={

@@ -39,12 +39,13 @@ SLIDE_WIDTHS = (0.0, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 
 STIFFEST = 1e6  # [N m/rad] of a joint, before data
 SPRING = law_of('stiffness')
+PRELOAD = 'preload'  # law of a constant force
 # What is between a joint and its motor: symbol, law, unit and prior standard deviation.
 ELASTIC = (('ke', SPRING, 'N m/rad', STIFFEST), ('de', 'damper', 'N m s/rad', 1e4))
 SPRING_ENDS = {'joint': 1, 'between': 2}  # how many names follow
 # Laws without a corner.
 SMOOTH_LAWS = (
-    'preload',
+    PRELOAD,
     'damper',
     *(name for name, law in LAWS.items() if not (law.nonlinear or law.dry)),
 )
@@ -95,7 +96,7 @@ class JointForce:
     def _force(self, q, v, a, alone):
         """Return the force (B,) of a unit of the parameter; alone : no sample follows another."""
         law = self.parameter.law
-        if law == 'preload':
+        if law == PRELOAD:
             return np.ones(len(q))
         if law == 'damper':
             return v
@@ -124,7 +125,7 @@ class LineForce:
             for j, u, _ in twists(robot, motions, frame.body, point):
                 slope[:, j] += sign * (along * u).sum(0)
         force = length - self.rest
-        if self.parameter.law == 'preload':
+        if self.parameter.law == PRELOAD:
             force = np.ones(len(length))
         return np.einsum('bn,bnk->bk', slope * force[:, None], state.R)
 
@@ -221,7 +222,7 @@ def _spring(robot, line, number):
     stiffness = Parameter(f'k{number}', unit + per, 1.0, 0.0, 1e5, owner, SPRING)
     if rest is not None:
         return [make(stiffness, rest=rest)]
-    constant = Parameter(f'f0{number}', unit, 1.0, 0.0, 1e4, owner, 'preload')
+    constant = Parameter(f'f0{number}', unit, 1.0, 0.0, 1e4, owner, PRELOAD)
     return [make(stiffness), make(constant)]
 
 

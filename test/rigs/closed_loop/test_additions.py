@@ -23,9 +23,14 @@ def moved():
     return loops, t, z, rate, loops.move(z, rate, second)[1]
 
 
-def named(moved, change=None, springs=SAMPLE.springs):
-    """Return what is doubted where torques (N, 3) are changed by change(torques, rates)."""
+def named(moved, change=None, springs=SAMPLE.springs, compliance=0.0):
+    """
+    Return what is doubted where torques (N, 3) are changed by change(torques, rates).
+
+    compliance : [rad/(N m)] of the shoulder, between its encoder and what it moves
+    """
     loops, t, z, rate, tau = moved
+    z = z + tau * [0.0, compliance, 0.0]
     made = pinocchio_loops.recording(
         loops,
         SAMPLE.urdf,
@@ -72,3 +77,14 @@ def test_a_gain_friction_and_a_spring_are_told_apart(moved):
     (found,) = named(moved, springs={'shoulder': SAMPLE.springs['shoulder']})
     for joint in ('lever', 'wrist', 'level'):  # which turn alike, by two parallelograms
         assert f'a spring that is not described acts on {joint} (' in found.says
+
+
+def test_an_elastic_joint_that_is_described_as_rigid_is_named(moved):
+    (found,) = named(moved, compliance=1.0 / 1500.0)
+    stiffness, error = map(
+        float,
+        re.search(r'shoulder is not rigid .* ([.\de+]+) \+- ([.\de+]+)', found.says).groups(),
+    )
+    assert error < 0.1 * stiffness
+    # To first order; the course of the torque that bends it is that of the bodies alone.
+    assert stiffness == pytest.approx(1500.0, rel=0.2)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from recordings import altered
 import simulated_rigs
-from simulated_rigs import CRANK, SLIDER
+from simulated_rigs import CRANK, SLIDER, TAG
 import slider_crank_lagrangian as oracle
 
 from ros_inertial_id.checks.check import check
@@ -123,6 +123,22 @@ def test_misplaced_marker_is_named(short_recording):
     wrong = (f'{CRANK} rod_end', *MARKERS[1:])
     with pytest.raises(RecordingError, match='crank_pin does not sit where'):
         identify([short_recording], replace(OPTIONS, markers=wrong), method='closed_loop')
+
+
+def test_a_rolling_shutter_is_named(short_recording, mechanism):
+    """A marker one metre further along x is read 5 ms later."""
+    channels = {}
+    for topic in (CRANK, SLIDER, TAG):
+        channel = short_recording.channels[topic]
+        position = np.array(channel.fields['position'])
+        velocity = np.gradient(position, channel.stamp_ns * 1e-9, axis=0)
+        channels[topic] = position - 5e-3 * position[:, :1] * velocity
+    rolling = short_recording
+    for topic, position in channels.items():
+        rolling = altered(rolling, topic, position=position)
+    with pytest.raises(RecordingError, match='rolling shutter.*found (4.[5-9]|5.[0-5])') as found:
+        reconstruct(rolling, mechanism, OPTIONS)
+    assert 'ms more for every metre' in str(found.value)
 
 
 def test_assembly_on_the_other_branch_is_said(short_recording):

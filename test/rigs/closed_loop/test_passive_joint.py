@@ -5,6 +5,8 @@ import pytest
 from series_elastic import PASSIVE, recording, TRUE
 from tolerances import scores_of
 
+import ros_inertial_id as rid
+from ros_inertial_id.errors import RecordingError
 from ros_inertial_id.identification.identify import identify
 from ros_inertial_id.identification.settings import options_class
 
@@ -23,3 +25,9 @@ def test_rows_without_torque_weigh_what_their_noise_is():
             assert found[name]['value'] == pytest.approx(true, rel=0.005)
     # Consistent bodies counted the motion's noise twice: errors 2 to 7 times those of free ones.
     np.testing.assert_allclose(stated['ridge'], stated['weighted'], rtol=0.3)
+
+
+def test_an_arm_with_a_passive_joint_is_told_the_line_to_write():
+    line = r'closed_loop: \{independent: \[motor, flex\], actuated: \[motor\]\}'
+    with pytest.raises(RecordingError, match=line):
+        rid.identify(recording(3, 1.0))
