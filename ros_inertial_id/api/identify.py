@@ -81,7 +81,7 @@ class Result:
 
     def __getattr__(self, name: str) -> NoReturn:
         advice = ''
-        if hasattr(Model, name):
+        if name in dir(Model):
             advice = f'; its model has: result.model.{name}'
         raise AttributeError(f'a Result has no attribute {name!r}{advice}')
 

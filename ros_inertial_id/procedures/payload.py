@@ -37,7 +37,7 @@ from ..dynamics.inertial_parameters import (
 )
 from ..dynamics.regressor import RegressorBlock, RowGroup
 from ..dynamics.robot_model import link_placements
-from ..errors import EstimationError, RecordingError, RobotModelError
+from ..errors import EstimationError, RobotModelError
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.consistency import consistent, ConsistentEstimate
 from ..estimation.estimators import Estimate, finish, Problem, solve, weighted
