@@ -10,7 +10,7 @@ takes every prediction.  With ``--share`` each of the three nodes has so much of
 root alone).  Printed for every minute: the least resident memory [MB] and the CPU of each node,
 how many predictions came, p50, p99 and largest latency beyond the lag and the driver's own delay;
 at the end what was sent, recorded, lost, predicted and received, and the growth of each node's
-memory in 100 s, by a line through the minutes after the second.
+memory in 100 s, by a line through the minutes after the second, with its standard error.
 """
 
 import argparse
@@ -30,6 +30,7 @@ RATE = 1000  # [Hz]
 LAG_MS = 100.0  # of predictions
 MINUTE = 60  # [s]
 SETTLED = 2  # minutes after which memory is to stand still
+ENOUGH_MINUTES = 4  # of which a line through them has an error
 MALFORMED = 100  # messages of which one is malformed
 GROUPS = Path('/sys/fs/cgroup/cpu')
 NODES = 'recorder', 'identification', 'torque_prediction'
@@ -196,12 +197,17 @@ def watched(graph, nodes, listener, estimates, driver, seconds):
 
 
 def report_growth(sizes):
-    """Print by how much memory grows in 100 s once it has settled."""
+    """Print by how much memory grows in 100 s once it has settled, with the standard error."""
     late = sizes[SETTLED:]
-    if len(late) < 2:
+    if len(late) < ENOUGH_MINUTES:
         return
-    slope = np.polyfit(np.arange(len(late)) * MINUTE / 100.0, late, 1)[0]
-    print('; '.join(f'{node} {each:+.2f} MB in 100 s' for node, each in zip(NODES, slope)))
+    hundreds = np.arange(len(late)) * MINUTE / 100.0
+    hundreds -= hundreds.mean()
+    slope, middle = np.polyfit(hundreds, late, 1)
+    left = late - middle - np.outer(hundreds, slope)
+    error = np.sqrt((left**2).sum(0) / (len(late) - 2) / (hundreds @ hundreds))
+    said = zip(NODES, slope, error)
+    print('; '.join(f'{node} {x:+.2f} +- {dx:.2f} MB in 100 s' for node, x, dx in said))
 
 
 def main():

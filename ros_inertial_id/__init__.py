@@ -52,6 +52,14 @@ _ROOMS = {
     'measurement.recording': ('Recording',),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+_READERS = 'read_bag(path), or read_log(path, urdf=...) of a table'
+_GUESSED = {
+    'load': f'a model is read by load_model(path), a recording by {_READERS}',
+    'read': _READERS,
+    'load_bag': _READERS,
+    'fit': 'identify(recordings)',
+    'predict': 'load_model(path).predict((t, q, v, a))',
+}
 __all__ = [
     'audit',
     'AuditResult',
@@ -82,7 +90,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Return a name of the public API, imported now."""
     if name not in __all__:
-        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+        advice = _GUESSED.get(name, f'it has {", ".join(__all__)}')
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}: {advice}')
     room = importlib.import_module(f'.{_ROOM_OF[name]}', __name__)
     globals()[name] = getattr(room, name)
     return globals()[name]

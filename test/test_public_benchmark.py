@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmark.public.entries import plain_least_squares  # noqa: E402
+from benchmark.public.program import Program  # noqa: E402
 from benchmark.public.protocol import NotRun, Protocol, PROTOCOLS  # noqa: E402
 from benchmark.public.score import score  # noqa: E402
 from benchmark.public.signals import motion  # noqa: E402
@@ -73,6 +74,39 @@ def test_plain_least_squares_finds_what_it_models(tmp_path):
     found = score(JOINTS, asked, *predict(asked.t, asked.q, asked.v, asked.a))
     assert found.filtered < 2.0
     assert found.inside > 85.0
+
+
+# The mean torque of the training, with its scatter: all that a program needs is files.
+MEAN = """
+import sys
+import numpy as np
+folder, verb = sys.argv[1:]
+if verb == 'fit':
+    assert open(folder + '/robot.urdf').read().count('<joint') >= 3
+    tau = np.load(folder + '/train_0.npz')['tau']
+    np.savez(folder + '/model.npz', mean=tau.mean(0), sd=tau.std(0))
+else:
+    model, q = np.load(folder + '/model.npz'), np.load(folder + '/test.npz')['q']
+    np.savez(folder + '/predicted.npz', **{k: np.tile(model[n], (len(q), 1))
+                                           for k, n in (('tau', 'mean'), ('sd', 'sd'))})
+"""
+
+
+def test_a_program_is_entered_by_its_command(tmp_path):
+    split = protocol(tmp_path, recorded(tmp_path)).split('halves')
+    script = tmp_path / 'mean.py'
+    script.write_text(MEAN)
+    program = Program(f'mean={sys.executable} {script} {{folder}}')
+    predict = program.fit(split.training, of_joints(split.description, JOINTS))
+    asked = motion(split.test, 10.0)
+    tau, sd = predict(asked.t, asked.q, asked.v, asked.a)
+    np.testing.assert_allclose(tau[0], split.training[0].tau.mean(0))
+    np.testing.assert_allclose(sd[-1], split.training[0].tau.std(0))
+    with pytest.raises(NotRun, match=r'silent wrote no predicted\.npz'):
+        Program('silent=true').fit(split.training, '<robot/>')(asked.t, asked.q, asked.v, asked.a)
+    with pytest.raises(NotRun, match='broken fit ended with status 1'):
+        Program('broken=false').fit(split.training, '<robot/>')
+    assert not Program('c=docker run -v {folder}:/data image /data').has_cpu_time
 
 
 def test_another_file_is_refused(tmp_path):

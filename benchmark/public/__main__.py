@@ -2,6 +2,7 @@
 Print the table of all entries on all public recordings.
 
     python -m benchmark.public FOLDER [--recordings NAME ...] [--entries NAME ...]
+        [--programs NAME=COMMAND ...]
 
 FOLDER holds clones of the repositories as owner/repository, each at the commit of its protocol;
 nothing is fetched.  Each entry runs each split in a process of its own, with one thread.
@@ -16,7 +17,9 @@ from pathlib import Path
 import resource
 import subprocess
 import sys
+from typing import Any
 
+from .program import Program
 from .protocol import NotRun, Protocol, protocols, Split
 
 ENTRIES = Path(__file__).parent / 'entries'
@@ -39,13 +42,17 @@ def main() -> None:
     parser.add_argument('folder', type=Path)
     parser.add_argument('--recordings', nargs='*', default=[])
     parser.add_argument('--entries', nargs='*', default=[])
+    parser.add_argument('--programs', nargs='*', default=[], metavar='NAME=COMMAND')
     parser.add_argument('--one', nargs=3, metavar=('RECORDING', 'SPLIT', 'ENTRY'))
     options = parser.parse_args()
     if options.one:
         print(json.dumps(_one(options.folder, *options.one)))
         return
     chosen = protocols(options.folder, options.recordings)
-    names = options.entries or sorted(path.stem for path in ENTRIES.glob('[!_]*.py'))
+    names = options.entries
+    if not names and not options.programs:
+        names = sorted(path.stem for path in ENTRIES.glob('[!_]*.py'))
+    names = [*names, *options.programs]
     not_run: list[str] = []
     for head, by_replay in ((HEAD, False), (HEAD_REPLAY, True)):
         print('\n'.join(head), flush=True)
@@ -62,6 +69,7 @@ def _lines(protocol: Protocol, names: list[str], folder: Path) -> list[str]:
     for split in protocol.split_names:
         for name in names:
             found = _asked(folder, protocol.name, split, name)
+            name = name.partition('=')[0]
             if 'why' in found:
                 not_run.append(f'{protocol.robot}, {split}, {name}: {found["why"]}')
                 continue
@@ -71,7 +79,9 @@ def _lines(protocol: Protocol, names: list[str], folder: Path) -> list[str]:
 
 def _cells(found: dict) -> str:
     """Return the cells of a line, of torques or of a replay."""
-    cpu = f'{found["cpu"]:.1f}'
+    cpu = '-'
+    if found['cpu'] is not None:
+        cpu = f'{found["cpu"]:.1f}'
     if 'whole' in found:
         after = ', '.join(f'{x:.1f}' for x in found['after'])
         return f'{found["whole"]:.2f} | {after} | {cpu}'
@@ -101,7 +111,7 @@ def _one(folder: Path, recording: str, split_name: str, entry_name: str) -> dict
     protocol = protocols(folder, [recording])[0]
     try:
         split = protocol.split(split_name)
-        entry = importlib.import_module(f'benchmark.public.entries.{entry_name}')
+        entry = _entry(entry_name)
     except (NotRun, ImportError) as error:
         return {'why': str(error)}
     wanted = 'fit_simulator' if protocol.by_replay else 'fit'
@@ -110,8 +120,21 @@ def _one(folder: Path, recording: str, split_name: str, entry_name: str) -> dict
     before = _cpu()
     if protocol.by_replay:
         return {**_replayed(entry, split), 'cpu': _cpu() - before}
-    found = _judged(entry, split, protocol.cutoff_hz)
+    try:
+        found = _judged(entry, split, protocol.cutoff_hz)
+    except NotRun as error:
+        return {'why': str(error)}
+    if isinstance(entry, Program):
+        cpu = found['cpu'] if entry.has_cpu_time else None
+        return {**found, 'cpu': cpu, 'lines': '-'}
     return {**found, 'lines': _line_count(ENTRIES / f'{entry_name}.py')}
+
+
+def _entry(name: str) -> Any:
+    """Return the module of an entry by its ``name``, or the Program of NAME=COMMAND."""
+    if '=' in name:
+        return Program(name)
+    return importlib.import_module(f'benchmark.public.entries.{name}')
 
 
 def _judged(entry, split: Split, cutoff_hz: float) -> dict:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import html
 import logging
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from .model import Model, model_of
 from .recordings import description_text, Recordings, several
@@ -79,6 +79,12 @@ class Result:
         """Return the {filtered, raw} residuals on validation data, None without any."""
         return self.model.statistics.get('validation')
 
+    def __getattr__(self, name: str) -> NoReturn:
+        advice = ''
+        if name in dir(Model):
+            advice = f'; its model has: result.model.{name}'
+        raise AttributeError(f'a Result has no attribute {name!r}{advice}')
+
     def __repr__(self) -> str:
         return brief(self.summary())
 
@@ -114,9 +120,9 @@ class Result:
 
 def identify(
     recordings: Recordings,
+    urdf: str | Path = '',
     *,
     validate: Recordings = (),
-    urdf: str | Path = '',
     config: str | Path = '',
     progress: Progress | None = None,
     **options: Any,
@@ -276,8 +282,8 @@ def _checked(recordings: list[Recording], task: _Task) -> _Checked:
 
 def check(
     recordings: Recordings,
-    *,
     urdf: str | Path = '',
+    *,
     config: str | Path = '',
     progress: Progress | None = None,
     **options: Any,

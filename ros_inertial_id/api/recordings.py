@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import Any
 
-from ..errors import RecordingError
+from ..errors import ConfigError, RecordingError
 from ..identification.files import read_description
 from ..identification.prepare.description_choice import with_shared_texts
 from ..measurement.bags.log import AS_NAMED, LogFormat, read_recording
@@ -37,6 +37,13 @@ def read_log(
 
 def description_text(urdf: str | Path) -> str:
     """Return the text of a description ``urdf``, given as its text or as the path of its file."""
+    if not isinstance(urdf, (str, Path)):
+        raise ConfigError(
+            'the description of the robot',
+            expected='a path, or the text of a URDF',
+            found=type(urdf).__name__,
+            do='a recording to validate on is validate=',
+        )
     text = str(urdf)
     if not text or '\n' in text or '<' in text:
         return text

@@ -545,6 +545,19 @@ class Parser(argparse.ArgumentParser):
     def _verb(self) -> str:
         return self.prog.removeprefix('inertial-id ')
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Raise ConfigError with the nearest choice where a ``value`` is none of an option's."""
+        from ..options import nearest
+
+        if not action.choices or value in action.choices:
+            return
+        name = '/'.join(action.option_strings) or action.dest
+        raise ConfigError(
+            f'{self._verb}: {name}: invalid choice {value!r}',
+            exists=tuple(action.choices),
+            do=nearest(value, action.choices),
+        )
+
     def error(self, message: str) -> NoReturn:
         """Raise ConfigError with a ``message``, or with the option that was mistyped."""
         verb, exists = self._verb, self._option_string_actions

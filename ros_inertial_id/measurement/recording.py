@@ -156,6 +156,14 @@ class Recording:
     effort_kind: str = ''
     decided: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.channels, Mapping):
+            raise RecordingError(
+                'a Recording is made of channels by topic',
+                found=type(self.channels).__name__,
+                do='read a bag by read_bag(path), a table by read_log(path, urdf=...)',
+            )
+
     def __repr__(self) -> str:
         topics = ', '.join(f'{topic}: {kind}' for topic, kind in self.types().items())
         return f'Recording({self.provenance.get("path", "")!r}, {topics or "no topics"})'

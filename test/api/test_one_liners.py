@@ -113,6 +113,26 @@ def test_a_mistake_is_refused_with_a_sentence(line, names):
         eval(line, dict(names))
 
 
+GUESSES = {  # that are no line of this package: the message names the one that is
+    "rid.load('model.yaml')": r'load_model\(path\), a recording by read_bag\(path\)',
+    "rid.Recording('bag')": r'found str; read a bag by read_bag\(path\)',
+    'result.validate(other)': r'its model has: result\.model\.validate',
+    'result.unheard_of': r"no attribute 'unheard_of'$",
+    'rid.identify(other, other)': 'found Recording; a recording to validate on is validate=',
+}
+
+
+@pytest.mark.parametrize('line', GUESSES)
+def test_a_guess_is_answered_by_the_line_that_works(line, names):
+    with pytest.raises((rid.InertialIdError, AttributeError), match=GUESSES[line]):
+        eval(line, dict(names))
+
+
+def test_a_description_may_follow_the_recordings(names):
+    with pytest.raises(rid.ConfigError, match='nowhere.urdf'):
+        rid.check(names['other'], 'nowhere.urdf')
+
+
 @pytest.mark.parametrize('name', ['result', 'model', 'prediction'])
 def test_what_a_prompt_shows_fits_on_a_screen(name, names):
     shown = names[name]

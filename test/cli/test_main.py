@@ -92,6 +92,8 @@ def test_mistyped_verbs_and_options_are_answered_by_the_nearest(capsys):
     assert 'give a recording by --empty' in refused(capsys, 'drive-gains', 'bag')
     assert parse(['drive-gains', '--empty', 'a', 'b', '--empty', 'c']).empty == ['a', 'b', 'c']
     assert 'invalid choice' in refused(capsys, 'completion', 'sh')
+    assert "did you mean 'mujoco'?" in refused(capsys, 'export', 'result', '--for', 'mjcf')
+    assert 'did you mean' not in refused(capsys, 'train', 'bag')  # drive-gains was the nearest
     message = refused(capsys, 'identify', 'bag', '--out', '/tmp/x', '--method', 'serial_amr')
     assert all(method in message for method in METHODS)
 

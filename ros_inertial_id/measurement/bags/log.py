@@ -22,7 +22,7 @@ from .log_parts import joined_streams, joined_topics, JOINT_STATES, JointStream,
 from .log_topics import received_in_order
 from .messages import JOINT_STATE
 from .storage import sha256
-from ..recording import Channel, Recording
+from ..recording import Channel, page_out, Recording
 from ...errors import path_text, RecordingError
 
 _logger = logging.getLogger(__name__)
@@ -94,6 +94,7 @@ def read_log(
         read_part(name_of(source), read_table(source, names), rate)
         for source, names in zip(sources, _columns_by_source(columns, len(sources)))
     ]
+    page_out()
     channels = joined_topics(parts)
     understood = _understood(parts)
     streams = joined_streams(parts)

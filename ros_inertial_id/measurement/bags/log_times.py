@@ -5,7 +5,6 @@ No log of a motion has less than a sample in a second.  Times without a unit tha
 ms, us or ns: what the velocities say, or else the unit that makes 5 to 5000 samples a second.
 """
 
-from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal, DecimalException
 import re
@@ -15,6 +14,7 @@ import numpy as np
 from .log_columns import JointColumns, LogTable
 from .log_pieces import PIECE
 from .log_spellings import PAIRED_TIME, TIME, TIME_UNITS
+from ..recording import empty, page_out
 from ...errors import RecordingError
 
 SECOND = 10**9  # [ns]
@@ -205,21 +205,27 @@ def nanoseconds(where: str, times: np.ndarray, unit: int = SECOND) -> np.ndarray
     last = LAST_NS // unit
     # Not by abs: that of NaT, the least of int64, is negative.
     _refuse_no_times(where, times, (-last < numbers) & (numbers < last))
-    # Apart: unix time in float, times 1e9, is 128 ns off.
-    integers = np.floor(numbers).astype(np.int64)
-    return integers * unit + np.round((numbers - integers) * unit).astype(np.int64)
+    stamp_ns = empty(numbers.shape, np.int64)
+    for begin in range(0, len(numbers), PIECE):
+        piece = numbers[begin : begin + PIECE]
+        # Apart: unix time in float, times 1e9, is 128 ns off.
+        integers = np.floor(piece).astype(np.int64)
+        rest = np.round((piece - integers) * unit).astype(np.int64)
+        stamp_ns[begin : begin + PIECE] = integers * unit + rest
+    return stamp_ns
 
 
 def _nanoseconds_of_texts(where: str, texts: np.ndarray, unit: int) -> np.ndarray:
     """Return ``texts`` (n,) of numbers in a ``unit`` [ns], or of dates, as int64 [ns]."""
-    with suppress(ValueError):
-        ns = texts.astype(float) * unit
-        if (np.abs(ns) < 2.0**50).all():  # to a quarter of one; today's seconds are not
-            return np.round(ns).astype(np.int64)
-    stamp_ns, good = np.zeros(len(texts), np.int64), np.ones(len(texts), bool)
+    stamp_ns, good = empty(texts.shape, np.int64), np.ones(len(texts), bool)
     are_of_day = True
     for begin in range(0, len(texts), PIECE):
         piece = slice(begin, begin + PIECE)
+        page_out()
+        small = _small_times(texts[piece], unit)
+        if small is not None:
+            stamp_ns[piece], are_of_day = small, False
+            continue
         stripped = list(map(str.strip, texts[piece].tolist()))
         exact = [_exact(text, unit) for text in stripped]
         good[piece] = [stamp is not None for stamp in exact]
@@ -229,6 +235,17 @@ def _nanoseconds_of_texts(where: str, texts: np.ndarray, unit: int) -> np.ndarra
     if are_of_day:
         stamp_ns += DAY * np.cumsum(np.diff(stamp_ns, prepend=stamp_ns[:1]) < -DAY // 2)
     return stamp_ns
+
+
+def _small_times(texts: np.ndarray, unit: int) -> np.ndarray | None:
+    """Return ``texts`` (n,) of numbers in a ``unit`` as [ns] that floats hold, else None."""
+    try:
+        ns = texts.astype(float) * unit
+    except ValueError:
+        return None
+    if (np.abs(ns) < 2.0**50).all():  # to a quarter of one; today's seconds are not
+        return np.round(ns)
+    return None
 
 
 def _refuse_no_times(where: str, times: np.ndarray, good: np.ndarray) -> None:

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from .messages import DECODERS
-from ..recording import Channel
+from ..recording import Channel, empty
 from ...errors import RecordingError
 
 _TYPES = (
@@ -57,7 +57,9 @@ def received_in_order(stamp_ns: np.ndarray) -> np.ndarray:
 
     Players sort by reception, which must not run back where the stamps do.
     """
-    return np.maximum.accumulate(np.maximum(stamp_ns, 0))
+    received_ns = empty(stamp_ns.shape, np.int64)
+    np.maximum(stamp_ns, 0, out=received_ns)
+    return np.maximum.accumulate(received_ns, out=received_ns)
 
 
 class _TopicColumns:

@@ -20,7 +20,7 @@ from rosbags.interfaces import Nodetype
 from .cdr import RawMessages, walk
 from .decoding import ChannelBuilder, Decoder
 from .definitions import fields, typestore
-from ..recording import Channel
+from ..recording import Channel, page_out
 from ...errors import RecordingError
 
 JOINT_STATE = 'sensor_msgs/msg/JointState'
@@ -183,6 +183,7 @@ def encode(channel: Channel) -> Iterator[bytes]:
         data = np.tile(np.frombuffer(first, np.uint8), (rows.stop - start, 1))
         for name, in_message in numbers.items():
             in_message.write(data, columns[name][rows])
+        page_out()
         yield from (row.tobytes() for row in data)
 
 

@@ -211,6 +211,6 @@ def write_recording(
         streams = []
         for topic, channel in channels.items():
             bag.add_topic(topic, channel.type)
-            streams.append(zip(channel.received_ns.tolist(), repeat(topic), encode(channel)))
+            streams.append(zip(map(int, channel.received_ns), repeat(topic), encode(channel)))
         for received_ns, topic, message in heapq.merge(*streams, key=itemgetter(0)):
             bag.write(topic, message, received_ns)

@@ -27,7 +27,7 @@ from .kinematic_state import AT_REST, JointSpaceObservation, SignalOptions
 from .sources import joint_sources, JointSources
 from .wrapping import Unwrapper
 from .. import signals
-from ..recording import Channel, Recording
+from ..recording import Channel, page_out, Recording
 from ..summary import Summary
 from ...errors import InertialIdError, RecordingError
 
@@ -213,7 +213,9 @@ def _with_measured_efforts(
     if actuated:
         efforts = series_of(force, 'effort', actuated, motion.seconds(force))
     moving = [joint for joint, (_, q) in motion.position.items() if np.ptp(q) > AT_REST]
+    page_out()
     check_effort(efforts, force.topic, moving)
+    page_out()
     clock = common_clock(motion.channel, force, tuple(motion.position), motion.origin)
     series = [*motion.series(), *efforts.values()]
     return force, efforts, _where_all_lie(clock, series, motion.position)
