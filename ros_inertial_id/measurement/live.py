@@ -57,6 +57,10 @@ class Window:
         self.rows = joined_rows(self.rows, rows)
         return not jumps.size
 
+    def covers(self, t: np.ndarray) -> bool:
+        """Return whether there are samples from the first to the last of times t (M,) [s]."""
+        return bool(len(self.t)) and self.t[0] <= t[0] <= t[-1] <= self.t[-1]
+
     def forget(self, before: float) -> None:
         """Drop the samples ``before`` a time [s]."""
         old = int(np.searchsorted(self.t, before))

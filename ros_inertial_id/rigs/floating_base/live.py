@@ -186,7 +186,7 @@ class LiveImu:
             _, slope, _ = past_kernels(period, self._cutoff)
             past, ahead = len(slope) - 1, 0
         ticks = joints.t[0] + np.arange(-past, count + ahead) * period
-        if not self.window.t[0] <= ticks[0] <= ticks[-1] <= self.window.t[-1]:
+        if not self.window.covers(ticks):
             return None
         turned = self.window.at(ticks).reshape(-1, 3, 3) @ self._frame.rotation.T
         gyro, force, up = turned.transpose(1, 0, 2)
