@@ -58,7 +58,7 @@ class LiveFloating:
         self._touches = [Window() for _ in robot.feet]
         for topic, feet in feet_by_topic(robot, options).items():
             self._takers[topic] = self._touch_taker(feet)
-        self._told = len(self._takers) > 1
+        self._flagged = len(self._takers) > 1
 
     @property
     def origin_ns(self) -> int | None:
@@ -117,7 +117,7 @@ class LiveFloating:
 
     def _standing(self, t: np.ndarray) -> np.ndarray:
         """Return whether each foot may touch at times t (N,) [s]: (N, feet)."""
-        if not self._told:
+        if not self._flagged:
             return Contacts().standing(t, len(self._touches), self._memory)
         series = []
         for window in self._touches:
