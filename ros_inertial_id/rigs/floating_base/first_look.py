@@ -25,7 +25,7 @@ from ...errors import RecordingError
 from ...estimation.least_squares import left_out, standard_errors
 from ...measurement.joints.effort_source import EffortSource
 
-ROUGH = 0.03  # of the rows: with more left over, is the IMU turned by some degrees?
+ROUGH = 0.015  # of the rows: with more left over, is the IMU turned by some degrees?
 POOR = 0.15  # of the rows: with more left over, is the sensor on the base as described?
 SAMPLES = 800  # that are looked at
 SAMPLES_OF_OTHERS = 200  # the same for each other mounting that is tried
