@@ -24,6 +24,7 @@ from ..report import summary
 from ..share import shared_file
 
 PREDICTED = 'torque_prediction/predicted'
+RESIDUAL, MEASURED = 'torque_prediction/residual', 'torque_prediction/measured'
 DRAIN = 120.0  # [s] of wall time that a late recorder is waited for
 RIG_PREDICTION_PERIOD = 0.05  # [s]
 READERS_KNOWN = 1.0  # [s] until a writer knows a reader that knows it
@@ -36,19 +37,21 @@ class Plan:
 
     method : of identification, whose configuration has the rig's name
     seconds, predicted_seconds : of the recording to learn from, and of the one to predict
-    true : topic of the wrench that is predicted live; empty: nothing is
+    true : topic of the wrench that is predicted live, without noise; empty: there is none
+    live : topics of predictions that are recorded
     """
 
     method: str
     seconds: float
     predicted_seconds: float
     true: str = ''
+    live: tuple[str, ...] = ()
 
 
 PLANS = {
     'slider_crank': Plan('closed_loop', 8.0, 6.0),
-    'quadruped': Plan('floating_base', 20.0, 8.0),
-    'wrist_sensor': Plan('rigid_body', 15.0, 6.0, 'simulated_rig/true_wrench'),
+    'quadruped': Plan('floating_base', 20.0, 8.0, live=(RESIDUAL, MEASURED)),
+    'wrist_sensor': Plan('rigid_body', 15.0, 6.0, 'simulated_rig/true_wrench', live=(PREDICTED,)),
 }
 
 
@@ -93,6 +96,8 @@ def demonstrate_rig(out: Path, rig: str, seconds: float | None = None) -> dict[s
         result['prediction_relative_percent'] = _prediction_error(
             read_bag(out / 'second_recording'), plan.true
         )
+    elif plan.live:
+        result['live_residual_percent'] = _live_residual(read_bag(out / 'second_recording'))
     return dict(result, model=str(out / 'model.yaml'), report=str(out / 'report.html'))
 
 
@@ -133,17 +138,15 @@ class _RigChain(Chain):
 
     def wait_for_predictions(self):
         """Wait until torque_prediction has taken a model, where the rig is predicted live."""
-        if self._plan.true:
+        if self._plan.live:
             self.wait(lambda: self._prediction != NO_MODEL, 'the model in torque_prediction')
-            self._awaited = {f'/{PREDICTED}'}
+            self._awaited = {f'/{topic}' for topic in self._plan.live}
 
     def begin(self):
         """Start all nodes and wait until the recorder reads every topic."""
-        out, rig, live = self.out, self._rig, bool(self._plan.true)
+        out, rig, live = self.out, self._rig, self._plan.live
         self._topics = list(map(_public, SIMULATED_RIGS[rig].topics))
-        names = [topic.lstrip('/') for topic in self._topics]
-        if live:
-            names.append(PREDICTED)
+        names = [*(topic.lstrip('/') for topic in self._topics), *live]
         self.start('simulated_rig', rig=rig, running=False, truth_file=out / 'truth.yaml')
         self.start('recorder', use_sim_time=True, out=out, topics=f'[{", ".join(names)}]')
         self.start(
@@ -156,7 +159,7 @@ class _RigChain(Chain):
         if live:
             period = RIG_PREDICTION_PERIOD
             self.start('torque_prediction', use_sim_time=True, period=period, lag=4.0 * period)
-            self.wait(lambda: self.node.count_publishers(PREDICTED), 'the prediction')
+            self.wait(lambda: all(map(self.node.count_publishers, live)), 'the prediction')
         self.wait(lambda: all(map(self.node.count_subscribers, self._topics)), 'the recorder')
 
     def record(self, name, seconds):
@@ -223,3 +226,15 @@ def _prediction_error(recording, true_topic):
         guess = predicted.fields['effort'][inside][:, part]
         errors.append(100 * np.linalg.norm(guess - tau) / np.linalg.norm(tau))
     return float(max(errors))
+
+
+def _live_residual(recording):
+    """Return |residual| / |measured| [%] of the joints' rows, as published while they moved."""
+    residual, measured = (recording.channels[f'/{topic}'] for topic in (RESIDUAL, MEASURED))
+    _, rows, others = np.intersect1d(residual.stamp_ns, measured.stamp_ns, return_indices=True)
+    if not len(rows):
+        raise RecordingError('nothing was predicted live')
+    joints = np.isin(residual.names, recording.channels['/joint_states'].names)  # N m alone
+    left = residual.fields['effort'][rows][:, joints]
+    torque = measured.fields['effort'][others][:, joints]
+    return float(100 * np.linalg.norm(left) / np.linalg.norm(torque))

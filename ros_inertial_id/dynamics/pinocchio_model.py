@@ -101,3 +101,29 @@ def inverse_dynamics(robot: RobotModel, bodies: np.ndarray) -> Callable[..., np.
         return pin.computeJointTorqueRegressor(model, data, q, v, a) @ bodies
 
     return torque
+
+
+def moving_base_dynamics(robot: RobotModel, bodies: np.ndarray) -> Callable[..., np.ndarray]:
+    """
+    Return rows(base, q, v, a) -> (6 + n,): force and moment on a base that moves, then torques.
+
+    robot : RobotModel of n joints; bodies : (10 (1 + n),) standard parameters, the base's first,
+        which need not be physically consistent
+    base : (9,) acceleration minus gravity, angular acceleration and velocity of the root link's
+        frame, along its axes [m/s^2, rad/s^2, rad/s]; q, v, a : (n,) [rad, m, s]
+    """
+    root, bodies = pin.Model(), np.array(bodies, dtype=float)
+    free = root.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), 'base')
+    frame = root.addFrame(pin.Frame('base', free, 0, pin.SE3.Identity(), pin.FrameType.BODY))
+    model = pin.appendModel(root, robot.pin_model, frame, pin.SE3.Identity())
+    model.gravity.linear = np.zeros(3)  # it is in the acceleration of the base
+    data, still, upright = model.createData(), np.zeros(3), pin.neutral(root)
+
+    def rows(base: np.ndarray, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        place = np.concatenate([upright, robot.pin_q(q)])
+        velocity = np.concatenate([still, base[6:], v])
+        acceleration = np.concatenate([base[:6], a])
+        Y = pin.computeJointTorqueRegressor(model, data, place, velocity, acceleration)
+        return Y @ bodies
+
+    return rows

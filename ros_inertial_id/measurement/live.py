@@ -14,7 +14,7 @@ from . import signals
 from .joints.channels import columns_of
 from .joints.drives import DriveOptions, joint_side
 from .joints.kinematic_state import JointSpaceState
-from .joints.live_clock import endpoint_kernels, joined_rows, LiveClock
+from .joints.live_clock import endpoint_kernels, joined_rows, Kernels, LiveClock
 from .joints.wrapping import Unwrapper
 from .recording import Channel
 from .sampling import LONGEST_GAP, NEAR_STAMPS, PERIODS
@@ -56,6 +56,10 @@ class Window:
         self.t = np.concatenate([self.t, t])
         self.rows = joined_rows(self.rows, rows)
         return not jumps.size
+
+    def covers(self, t: np.ndarray) -> bool:
+        """Return whether there are samples from the first to the last of times t (M,) [s]."""
+        return bool(len(self.t)) and self.t[0] <= t[0] <= t[-1] <= self.t[-1]
 
     def forget(self, before: float) -> None:
         """Drop the samples ``before`` a time [s]."""
@@ -114,6 +118,7 @@ class LiveMotion:
         self._takers: dict[str, list] = {}
         self._begun: set[str] = set()  # topics of which something came
         self._loads: dict[int, Window] = {}
+        self._awaited: list[Window] = []
         self.gaps, self.acceleration_noise_factor = 0, 1.0
         self.origin_ns: int | None = None
         self._motion = Window()
@@ -168,6 +173,10 @@ class LiveMotion:
         if len(t):
             self._loads.setdefault(sensor, Window()).add(t, values, LONGEST_GAP)
 
+    def wait_for(self, window: Window) -> None:
+        """Hand out no sample before the ``window`` of another sensor reaches as far, by ``seconds``."""
+        self._awaited.append(window)
+
     def take(self) -> tuple[np.ndarray, Any] | None:
         """
         Return (stamps (m,) [s] of the samples that can be filtered now, JointSpaceState), or None.
@@ -200,14 +209,10 @@ class LiveMotion:
 
     def _received_until(self, newest: float) -> float:
         """Return until when [s] motion and loads are there; ``newest`` : stamp of the motion."""
-        until = newest
-        for window in self._loads.values():
-            if not len(window.t):
-                continue
-            received = window.t[-1] - self._shift
-            if newest - LONGEST_GAP < received:  # those late by a gap are not waited for
-                until = min(until, received)
-        return until
+        received = [w.t[-1] - self._shift for w in self._loads.values() if len(w.t)]
+        received += [window.t[-1] for window in self._awaited if len(window.t)]
+        # Those late by a gap are not waited for.
+        return min([newest, *(t for t in received if newest - LONGEST_GAP < t)])
 
     def _state(self, stamps: np.ndarray, state: JointSpaceState) -> Any:
         """Return the State of the method around ``stamps``, by the ``state`` of the joints."""
@@ -240,8 +245,7 @@ class LiveMotion:
 
     def _causal_kernels(self):
         """Return the kernels of motion and derivatives by the past alone; note their noise."""
-        samples = 2 * max(int(FITTED / self._cutoff / self._period / 2), 3) + 1
-        kernels = endpoint_kernels(self._period, samples)
+        kernels = past_kernels(self._period, self._cutoff)
         symmetric = self._kernels(REFERENCE)
         acceleration = 2
         if self.measured_velocity:
@@ -257,6 +261,11 @@ class LiveMotion:
         half = max((samples - 2 * stencil) // 2, 1)
         kernel = signals.zero_phase_kernel(self._period, self._cutoff, (half - 0.5) * self._period)
         return kernel, *signals.derivative_kernels(kernel, self._period, stencil)
+
+
+def past_kernels(period: float, cutoff: float) -> Kernels:
+    """Return the Kernels by the past alone of a motion below a ``cutoff`` [Hz]; period : [s]."""
+    return endpoint_kernels(period, 2 * max(int(FITTED / cutoff / period / 2), 3) + 1)
 
 
 def listen_to_joints(

@@ -7,12 +7,13 @@ import numpy as np
 
 from .joints.commands import feedforward_of, of_joints, position_control, PositionControl
 from .joints.drives import DriveOptions, joint_side
+from .joints.effort_source import EffortSource
 from .joints.kinematic_state import JointSpaceState, SignalOptions
-from .live import carried, LiveMotion, QUANTITIES, Window
+from .live import carried, listen_to_efforts, listen_to_joints, LiveMotion, QUANTITIES, Window
 from .recording import Channel
 from .sampling import held, LONGEST_GAP
 from .summary import Summary
-from ..errors import RecordingError
+from ..errors import ConfigError, RecordingError
 
 
 class LiveCommands:
@@ -106,6 +107,33 @@ def live_commands(robot: Any, drives: SignalOptions, summary: Summary) -> LiveCo
     of_positions = summary.effort_topic.partition(' ')[0].lstrip('/')
     topics.sort(key=lambda topic: topic.lstrip('/') != of_positions)
     return LiveCommands(topics, robot.joint_names, drives, control)
+
+
+def live_joints(robot: Any, options: SignalOptions, lag: float, summary: Summary) -> LiveMotion:
+    """
+    Return the LiveMotion of the joints of a tree ``robot``, and of what drives them.
+
+    lag, summary : see Live.source
+    """
+    commands = live_commands(robot, options, summary)
+    signals = options.cutoff, options.velocity == 'measured', lag
+    shift = summary.time_offset
+    motion = options.joint_states_topic or 'joint_states'
+    if ' ' in motion:
+        raise ConfigError(
+            'option joint_states_topic',
+            found=motion,
+            expected='one topic with all joints while the robot runs',
+            do='merge them: joint_state_publisher with source_list',
+        )
+    if commands is None:
+        source = EffortSource.of(options, len(robot.joint_names), robot.effort)
+        live = LiveMotion(*signals, source.to_joint, shift)
+        listen_to_efforts(live, options.effort_topic or motion, robot.joint_names)
+    else:
+        live = CommandedMotion(*signals, shift, commands)
+    listen_to_joints(live, motion, robot.joint_names, options)
+    return live
 
 
 class CommandedMotion(LiveMotion):

@@ -64,6 +64,37 @@ class ArmPrediction:
     robot : RobotModel of n joints
     ratios : {column: (n,)} of friction, see ``speed_ratios``
     parameters, values : (p,) of the columns
+    """
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        ratios: Mapping[int, np.ndarray],
+        parameters: Sequence[Parameter],
+        values: np.ndarray,
+    ) -> None:
+        self._names = robot.joint_names
+        self._dynamics = inverse_dynamics(robot, values[: 10 * len(robot)])
+        self._friction = FrictionPrediction(robot, ratios, parameters, values)
+
+    def __call__(self, state: JointSpaceState) -> LiveTorques:
+        """Return the LiveTorques of the samples of a ``state``, which follows the last one."""
+        rigid = self._rigid(state.q, state.v, state.a)
+        now, filtered = self._friction(state)
+        return LiveTorques(self._names, rigid + now, state.tau - rigid - filtered, state.tau)
+
+    def states(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """Return the torques (N, n) of states q, v, a (N, n), each alone, presliding developed."""
+        return self._rigid(q, v, a) + self._friction.states(q, v, a)
+
+    def _rigid(self, q, v, a):
+        """Return the torques (N, n) of the bodies."""
+        return np.array([self._dynamics(*row) for row in zip(q, v, a)])
+
+
+class FrictionPrediction:
+    """
+    Predicts the friction of the joints of a tree robot; see ArmPrediction.
 
     Each tick is computed once: friction with corners or a memory goes on from the tick before.
     """
@@ -75,8 +106,7 @@ class ArmPrediction:
         parameters: Sequence[Parameter],
         values: np.ndarray,
     ) -> None:
-        self._robot = robot
-        self._dynamics = inverse_dynamics(robot, values[: 10 * len(robot)])
+        self._joints = len(robot)
         self._presliding: _Brakes | None = None
         smooth, cornered = [], []
         for brakes in _brakes_of(ratios, parameters, values):
@@ -93,31 +123,28 @@ class ArmPrediction:
 
     def _restart(self):
         """Forget the ticks before: torques with corners, and the state of presliding friction."""
-        self._newest, self._sharp = -np.inf, np.empty((0, len(self._robot)))
+        self._newest, self._sharp = -np.inf, np.empty((0, self._joints))
         self._last_position, self._state = None, np.zeros(())
 
-    def __call__(self, state: JointSpaceState) -> LiveTorques:
-        """Return the LiveTorques of the samples of a ``state``, which follows the last one."""
+    def __call__(self, state: JointSpaceState) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return torques (N, n) of the samples of a ``state``, which follows the last one.
+
+        As they are, jumps included, and filtered as the measured torques are.
+        """
         around = state.around
         assert around is not None
         first = self._first_new_row(around)
         sharp = self._corners(around.q[first:], around.v[first:], around.a[first:])
         self._sharp = np.concatenate([self._sharp, sharp])[-len(around.t) :]
         self._newest = around.t[-1]
-        motion = state.q, state.v, state.a
-        smooth = self._rigid(*motion) + self._smooth(*motion)
-        half_width = len(around.kernel) // 2
-        filtered = smooth + through(self._sharp, around.kernel, half_width)
-        return LiveTorques(
-            self._robot.joint_names,
-            smooth + self._sharp[around.keep],
-            state.tau - filtered,
-            state.tau,
-        )
+        smooth = self._smooth(state.q, state.v, state.a)
+        filtered = through(self._sharp, around.kernel, len(around.kernel) // 2)
+        return smooth + self._sharp[around.keep], smooth + filtered
 
     def states(self, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
         """Return the torques (N, n) of states q, v, a (N, n), each alone, presliding developed."""
-        out = self._rigid(q, v, a) + self._developed(q, v, a)
+        out = self._developed(q, v, a)
         if self._presliding is not None:
             out += self._presliding.torques(np.sign(v @ self._presliding.ratios.T))
         return out
@@ -147,10 +174,6 @@ class ArmPrediction:
             self._state = states[k] = presliding_step(self._state, step, speed, distances)
         self._last_position = positions[-1]
         return out + presliding.torques(states)
-
-    def _rigid(self, q, v, a):
-        """Return the torques (N, n) of the bodies."""
-        return np.array([self._dynamics(*row) for row in zip(q, v, a)])
 
 
 class _FrictionTorques:

@@ -90,17 +90,19 @@ LiveStateT = TypeVar('LiveStateT', bound=State, covariant=True)
 
 
 class LiveSource(Protocol[LiveStateT]):
-    """
-    The newest motion of a running robot, from samples as they come in.
+    """The newest motion of a running robot, from samples as they come in."""
 
-    origin_ns : zero of its seconds [ns], None until something came
-    gaps : how often samples were missing
-    acceleration_noise_factor : how many times noisier the acceleration is than at a lag of 0.1 s
-    """
+    @property
+    def origin_ns(self) -> int | None:
+        """Return zero of its seconds [ns], None until something came."""
 
-    origin_ns: int | None
-    gaps: int
-    acceleration_noise_factor: float
+    @property
+    def gaps(self) -> int:
+        """Return how often samples were missing."""
+
+    @property
+    def acceleration_noise_factor(self) -> float:
+        """Return how many times noisier the acceleration is than at a lag of 0.1 s."""
 
     @property
     def topics(self) -> tuple[str, ...]:

@@ -19,7 +19,6 @@ from ..dynamics.regressor import bodies_rows, gravity_slopes, in_blocks, Regress
 from ..dynamics.robot_model import robot_from_options, RobotModel, RobotOptions
 from ..errors import ConfigError
 from ..measurement.joints.drives import motor_speeds
-from ..measurement.joints.effort_source import EffortSource
 from ..measurement.joints.kinematic_state import (
     FilterContext,
     History,
@@ -28,8 +27,8 @@ from ..measurement.joints.kinematic_state import (
     SignalOptions,
 )
 from ..measurement.joints.observation import observe_joints, with_time_offset
-from ..measurement.live import listen_to_efforts, listen_to_joints, LiveMotion
-from ..measurement.live_commands import CommandedMotion, live_commands
+from ..measurement.live import LiveMotion
+from ..measurement.live_commands import live_joints
 from ..measurement.recording import Recording
 from ..measurement.summary import Summary
 from ..options import option
@@ -193,25 +192,7 @@ class SerialArm(JointTorques[RobotModel, SerialArmOptions], Live, DirectTorques,
         self, robot: RobotModel, options: SerialArmOptions, lag: float, summary: Summary
     ) -> LiveMotion:
         """Return the LiveMotion of the robot's joints while it runs; see Live."""
-        commands = live_commands(robot, options, summary)
-        signals = options.cutoff, options.velocity == 'measured', lag
-        shift = summary.time_offset
-        motion = options.joint_states_topic or 'joint_states'
-        if ' ' in motion:
-            raise ConfigError(
-                'option joint_states_topic',
-                found=motion,
-                expected='one topic with all joints while the robot runs',
-                do='merge them: joint_state_publisher with source_list',
-            )
-        if commands is None:
-            source = EffortSource.of(options, len(robot), robot.effort)
-            live: LiveMotion = LiveMotion(*signals, source.to_joint, shift)
-            listen_to_efforts(live, options.effort_topic or motion, robot.joint_names)
-        else:
-            live = CommandedMotion(*signals, shift, commands)
-        listen_to_joints(live, motion, robot.joint_names, options)
-        return live
+        return live_joints(robot, options, lag, summary)
 
     def predictor(
         self, robot: RobotModel, parameters: Sequence[Parameter], values: np.ndarray

@@ -227,7 +227,7 @@ def base_motion(recording: Recording, robot: FloatingRobot, options: Any) -> Bas
     channel = channel_of(recording, options.imu_topic, (IMU,))
     needed = ('angular_velocity', 'linear_acceleration')
     values = np.hstack(_fields(channel, needed, 'an Imu with gyro and accelerometer'))
-    frame = _frame(robot, options.base_frame or channel.frame_id)
+    frame = base_frame(robot, options.base_frame or channel.frame_id)
     t, values = _finite(channel, values, recording.origin_ns())
     if options.base != FLYING:
         _check_gravity(channel.topic, values[:, 3:])
@@ -241,7 +241,7 @@ def _odometry(channel: Channel, robot: FloatingRobot, origin_ns: int, options: A
     values = np.hstack([continuous(quaternion, channel.topic), *twist])
     t, values = _finite(channel, values, origin_ns)
     _check_rates(channel.topic, t, values)
-    frame = _frame(robot, options.base_frame)
+    frame = base_frame(robot, options.base_frame)
     return OdometryMotion(channel.topic, t, values, frame, gravity=options.gravity_magnitude)
 
 
@@ -270,7 +270,7 @@ def _finite(channel, values, origin_ns):
     return t[good], values[good]
 
 
-def _frame(robot: FloatingRobot, name: str) -> Frame:
+def base_frame(robot: FloatingRobot, name: str) -> Frame:
     """Return the Frame ``name`` of the base, that of the root link for ''."""
     frame = frame_of(robot.tree, name or robot.base_link, 'name it: base_frame:')
     if frame.body >= 0:

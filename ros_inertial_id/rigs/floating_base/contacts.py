@@ -1,5 +1,6 @@
 """Which feet stand on the ground, as contact flags or forces say, and where they touch it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,30 +52,61 @@ def recorded_contacts(recording: Recording, robot: FloatingRobot, options: Any) 
 
     options : of the method; RecordingError where they do not name the feet.
     """
-    topics = options.contact_topic.split()
-    if not topics or not robot.feet:
-        return Contacts()
-    channels = [channel_of(recording, topic) for topic in topics]
-    if len(channels) == 1:
-        pairs = [(channels[0], _of_foot(channels[0], robot, k)) for k in range(len(robot.feet))]
-    elif len(channels) == len(robot.feet):
-        pairs = [(channel, _single(channel)) for channel in channels]
-    else:
-        raise RecordingError(
-            'option contact_topic',
-            expected=f'one topic of all feet, or {len(robot.feet)} of one each',
-            found=f'{len(channels)}',
-        )
     origin = recording.origin_ns()
-    threshold = options.contact_threshold or WEIGHT_SHARE * robot.weight
     series = []
-    for channel, values in pairs:
-        if np.isin(values, (0.0, 1.0)).all():
-            on = values > FLAG
-        else:
-            on = np.abs(values) > threshold
-        series.append(((channel.stamp_ns - origin) * 1e-9, on))
+    for topic, feet in feet_by_topic(robot, options).items():
+        channel = channel_of(recording, topic)
+        t = (channel.stamp_ns - origin) * 1e-9
+        series += [(t, on) for on in touching(channel, robot, feet, options).T]
     return Contacts(tuple(series))
+
+
+def feet_by_topic(robot: FloatingRobot, options: Any) -> dict[str, list[int]]:
+    """
+    Return {topic: numbers of the feet that it tells of}, nothing where none is named.
+
+    options : of the method; RecordingError where there are neither one topic nor one for each.
+    """
+    topics = options.contact_topic.split()
+    feet = list(range(len(robot.feet)))
+    if not topics or not feet:
+        return {}
+    if len(topics) == 1:
+        return {topics[0]: feet}
+    if len(topics) == len(feet):
+        return {topic: [number] for topic, number in zip(topics, feet)}
+    raise RecordingError(
+        'option contact_topic',
+        expected=f'one topic of all feet, or {len(feet)} of one each',
+        found=f'{len(topics)}',
+    )
+
+
+def touching(
+    channel: Channel, robot: FloatingRobot, feet: Sequence[int], options: Any
+) -> np.ndarray:
+    """
+    Return whether each of the ``feet`` touches (n, k) at the stamps of a Channel.
+
+    feet : their numbers; options : of the method
+    RecordingError where it does not name them.
+    """
+    threshold = options.contact_threshold or WEIGHT_SHARE * robot.weight
+    out = np.empty((len(channel), len(feet)), dtype=bool)
+    for on, number in zip(out.T, feet):
+        values = _of_one(channel, robot, number, len(feet) == 1)
+        if np.isin(values, (0.0, 1.0)).all():
+            on[:] = values > FLAG
+        else:
+            on[:] = np.abs(values) > threshold
+    return out
+
+
+def _of_one(channel: Channel, robot: FloatingRobot, number: int, alone: bool) -> np.ndarray:
+    """Return the values (n,) of a foot in a Channel, which may be its ``alone``."""
+    if alone and len(robot.feet) > 1:
+        return _single(channel)
+    return _of_foot(channel, robot, number)
 
 
 def _of_foot(channel: Channel, robot: FloatingRobot, number: int) -> np.ndarray:

@@ -18,12 +18,14 @@ from .doubts import contact_doubts, mounting_doubts, upside_down
 from .observation import FloatingObservation, FloatingState
 from .robot import FloatingRobot
 from .rows import efforts, FloatingRows, row_names
+from .turned_imu import turn_doubts
 from ..estimation.common_errors import MovedRows
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import RecordingError
 from ...estimation.least_squares import left_out, standard_errors
 from ...measurement.joints.effort_source import EffortSource
 
+ROUGH = 0.015  # of the rows: with more left over, is the IMU turned by some degrees?
 POOR = 0.15  # of the rows: with more left over, is the sensor on the base as described?
 SAMPLES = 800  # that are looked at
 SAMPLES_OF_OTHERS = 200  # the same for each other mounting that is tried
@@ -69,10 +71,12 @@ def first_look(
     """
     parameters = method.parameters(robot, options)
     fit = _Fit(robot, parameters, _thinned(observation))
-    doubts = upside_down(robot, fit.states)
-    if not doubts:
-        residual = partial(_relative, robot, parameters)
-        doubts = mounting_doubts(observation, residual, fit.relative > POOR)
+    fallen = upside_down(robot, fit.states)
+    residual = partial(_relative, robot, parameters)
+    turned = bool(fallen) or fit.relative > POOR
+    doubts = mounting_doubts(observation, residual, turned) or fallen
+    if not doubts and fit.relative > ROUGH:
+        doubts = turn_doubts(observation, residual)
     if options.find_time_offset and not doubts:
         observation, fit = _clocks_set_right(observation, fit)
     if not doubts:

@@ -18,7 +18,9 @@ import numpy as np
 from .base_motion import base_motion
 from .contacts import recorded_contacts
 from .first_look import common_errors, first_look
+from .live import LiveFloating
 from .observation import FloatingObservation, FloatingState
+from .prediction import FloatingPrediction
 from .robot import CARRIED, floating_robot, FloatingRobot, FLYING, STANDING
 from .rows import efforts, FloatingRows, groups_of, ROWS_BLOCK
 from ..estimation.common_errors import CommonErrors, MovedRows
@@ -35,8 +37,9 @@ from ...measurement.joints.kinematic_state import (
 )
 from ...measurement.joints.observation import observe_joints, with_cutoff
 from ...measurement.recording import Recording
+from ...measurement.summary import Summary
 from ...methods.arm_friction import friction_of
-from ...methods.capabilities import JointMotion
+from ...methods.capabilities import DirectTorques, JointMotion, Live
 from ...methods.contract import Method
 from ...options import option, topic_option
 
@@ -99,6 +102,8 @@ def widths_of(options: FloatingBaseOptions) -> dict[str, tuple[float, ...]]:
 class FloatingBase(
     Method[FloatingRobot, FloatingState, FloatingObservation, FloatingBaseOptions],
     JointMotion,
+    Live,
+    DirectTorques,
     CommonErrors,
 ):
     """Torques of joints, and force and moment on the base, without the forces of the feet."""
@@ -182,6 +187,18 @@ class FloatingBase(
                 self.regress(noisy, robot, parameters),
                 repeat(times),
             )
+
+    def source(
+        self, robot: FloatingRobot, options: FloatingBaseOptions, lag: float, summary: Summary
+    ) -> LiveFloating:
+        """Return the LiveFloating of a robot while it runs; see Live."""
+        return LiveFloating(robot, options, lag, summary)
+
+    def predictor(
+        self, robot: FloatingRobot, parameters: Sequence[Parameter], values: np.ndarray
+    ) -> FloatingPrediction:
+        """Return the FloatingPrediction of ``values`` (p,) of the ``parameters`` of a robot."""
+        return FloatingPrediction(robot, parameters, values)
 
     def moved_rows(
         self,

@@ -243,6 +243,7 @@ def said_of(recording, **changes):
         ('accelerometer negated', 'accelerometer has the other sign'),
         ('accelerometer in g', 'it is in g'),
         ('gyro negated', 'gyro has the other sign'),
+        ('IMU turned by 10 degrees', 'the IMU is turned by about'),
         ('foot said to be in the air', 'fl_foot carries the robot'),
         ('efforts negated', 'pulls at the ground'),
     ],
@@ -252,6 +253,7 @@ def test_what_was_said_wrongly_is_found(bare, fault, words):
     recording = replace(bare[0], channels=parts)
     imu = recording.channels[BASE_IMU].fields
     gyro, force = imu['angular_velocity'], imu['linear_acceleration']
+    turn = Rotation.from_euler('y', 10.0, degrees=True).as_matrix().T
     feet = recording.channels[FEET_FORCES].fields['effort'].copy()
     feet[:, 0] = 0.0
     efforts = recording.channels[STATES].fields['effort']
@@ -260,6 +262,10 @@ def test_what_was_said_wrongly_is_found(bare, fault, words):
         'accelerometer negated': (BASE_IMU, {'linear_acceleration': -force}),
         'accelerometer in g': (BASE_IMU, {'linear_acceleration': force / 9.81}),
         'gyro negated': (BASE_IMU, {'angular_velocity': -gyro}),
+        'IMU turned by 10 degrees': (
+            BASE_IMU,
+            {'angular_velocity': gyro @ turn, 'linear_acceleration': force @ turn},
+        ),
         'foot said to be in the air': (FEET_FORCES, {'effort': feet}),
         'efforts negated': (STATES, {'effort': -efforts}),
     }
