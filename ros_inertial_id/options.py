@@ -414,7 +414,6 @@ MEANINGS = {
     'bayes': 'ridge',
     'map': 'ridge',
     'tikhonov': 'ridge',
-    'iv': 'instrumental',
     'torque': 'link',
     'currents': 'current',
     '--duration': '--period',
