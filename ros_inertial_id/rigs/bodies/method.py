@@ -9,7 +9,7 @@ import numpy as np
 from .description import with_inertials
 from .joints import random_bodies
 from .observation import BodiesObservation, BodiesState
-from ..estimation.motion_noise import NoisyRows
+from ..estimation.motion_noise import DRAWS, NoisyRows
 from ..estimation.noisy_rows import NoisyMotion
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
@@ -72,7 +72,19 @@ class BodiesMethod(
         rng: np.random.Generator,
     ) -> Iterator[NoisyRows]:
         """Yield NoisyRows of a BodiesObservation; see NoisyMotion."""
-        for state, noisy, times in observation.noisy_states(rng):
+        yield from self._with_noise(observation, robot, parameters, DRAWS, rng)
+
+    def rows_with_noise(
+        self, observation: BodiesObservation, robot: RobotT, parameters: Sequence[Parameter]
+    ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
+        """Yield the rows with noise of one draw; see WithAdditions."""
+        rng = np.random.default_rng(0)
+        for pair in self._with_noise(observation, robot, parameters, 1, rng):
+            yield pair.rows, pair.noisy, pair.times
+
+    def _with_noise(self, observation, robot, parameters, draws, rng):
+        """Yield NoisyRows of so many ``draws``."""
+        for state, noisy, times in observation.noisy_states(draws, rng):
             rows = list(self.regress(state, robot, parameters))
             for draw, moved in enumerate(noisy):
                 for block, again in zip(rows, self.regress(moved, robot, parameters)):

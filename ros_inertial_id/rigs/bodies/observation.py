@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..estimation.motion_noise import DRAWS, windows
+from ..estimation.motion_noise import windows
 from ..measurement.body_state import on_clock
 from ..measurement.sources import gaps_between, guessed, half_width, NoisySeries
 from ...measurement import signals
@@ -90,13 +90,13 @@ class BodiesObservation:
             yield state.rows(slice(edge, count - edge, every))
 
     def noisy_states(
-        self, rng: np.random.Generator
+        self, draws: int, rng: np.random.Generator
     ) -> Iterator[tuple[BodiesState, list[BodiesState], float]]:
-        """Yield (training state, it with all noise once more in every draw, times it counts)."""
+        """Yield (training state, it with all noise once more in ``draws``, times it counts)."""
         wrenches = [NoisySeries(s, self.clock, self.kernel) for s in self.wrenches]
         redrawn = [
             replace(self, motion=motion, wrenches=tuple(s.again(rng) for s in wrenches))
-            for motion in self.noisy(DRAWS, rng)
+            for motion in self.noisy(draws, rng)
         ]
         for (state, times), *others in zip(windows(self), *map(windows, redrawn)):
             yield state, [moved for moved, _ in others], times

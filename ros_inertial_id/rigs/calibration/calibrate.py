@@ -26,7 +26,7 @@ from .given_loads import (
 )
 from ..bodies.description import mapping, read_description, with_entries
 from ..bodies.observation import BodiesObservation
-from ..estimation.motion_noise import NoisyRows
+from ..estimation.motion_noise import DRAWS, NoisyRows
 from ..estimation.rows_less_noise import RowsLessNoise
 from ..measurement.imu_mounting import EXTRINSICS
 from ..suspended_platform.calibration import (
@@ -187,7 +187,7 @@ class _Vibration:
 
     def noisy_rows(self, rest, rng):
         """Yield NoisyRows with noise by ``rng``, displacements from a ``rest`` pose."""
-        for state, noisy, times in self.observation.noisy_states(rng):
+        for state, noisy, times in self.observation.noisy_states(DRAWS, rng):
             rows = list(self.blocks(state, rest))
             for draw, moved in enumerate(noisy):
                 for block, again in zip(rows, self.blocks(moved, rest)):

@@ -211,7 +211,7 @@ class _LessNoise(NamedTuple):
             params=estimate.params + scales * np.linalg.solve(left, shrunk),
             cov_params=covariance,
             bse=error,
-            data_bse=estimate.data_bse * error / estimate.bse,
+            data_bse=estimate.data_bse * error / np.maximum(estimate.bse, 1e-300),
             by_source={s: move @ part @ move.T for s, part in estimate.by_source.items()},
             system=(rows, system[1] - rows @ off),
         )
@@ -225,7 +225,7 @@ def _with_covariance(estimate, by_source, others):
         estimate,
         cov_params=covariance,
         bse=error,
-        data_bse=estimate.data_bse * error / estimate.bse,
+        data_bse=estimate.data_bse * error / np.maximum(estimate.bse, 1e-300),
         by_source=by_source,
     )
 
@@ -294,7 +294,7 @@ def shares_without(
         of_residual = total / pairs
         padded = np.pad(of_noise, (0, max(0, len(of_residual) - len(of_noise))))
         remaining = of_residual - padded[: len(of_residual)]
-        share = float(remaining[0] / of_residual[0])
+        share = float(remaining[0] / max(of_residual[0], 1e-300))
         if share > LEAST_TORQUE_SHARE:
             share *= correlation_time(remaining)
         out[name] = min(1.0, max(share, LEAST_TORQUE_SHARE) / times[name])
