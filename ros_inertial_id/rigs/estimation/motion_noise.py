@@ -33,7 +33,7 @@ from ...estimation.estimators import (
 from ...estimation.residuals import add_lags, autocovariances, correlation_time, Residuals
 
 WINDOW, LOOKED = 1024, 1024  # samples, and those at most whose noise is drawn: more repeat it
-DRAWS = 24  # the variance of an error is known to a quarter
+DRAWS = 24  # an error is known to a seventh
 LEAST_TORQUE_SHARE = 0.02  # share of the residual's variance that is left to the torque at least
 LOST = 0.5  # of the prior standard deviation
 NOISE_SHARE = 0.5  # of the information in a direction: with more noise than that it has no number
@@ -202,7 +202,7 @@ class _LessNoise(NamedTuple):
         shrunk = squares @ (estimate.params / scales) - products  # E[dW'e], which shrinks
         move = scales[:, None] * move / scales
         covariance = move @ estimate.cov_params @ move.T
-        error = np.sqrt(np.diag(covariance))
+        error = _errors(covariance, estimate)
         keep = scales[:, None] * (eye - (self.directions * self.shares) @ dual.T) / scales
         rows = system[0] @ keep
         off = scales * np.linalg.solve(self.information - squares, products)
@@ -220,7 +220,7 @@ class _LessNoise(NamedTuple):
 def _with_covariance(estimate, by_source, others):
     """Return the Estimate with covariances {source: (b, b)} and that by all ``others`` (b, b)."""
     covariance = sum(by_source.values(), others)
-    error = np.sqrt(np.diag(covariance))
+    error = _errors(covariance, estimate)
     return replace(
         estimate,
         cov_params=covariance,
@@ -228,6 +228,13 @@ def _with_covariance(estimate, by_source, others):
         data_bse=estimate.data_bse * error / np.maximum(estimate.bse, 1e-300),
         by_source=by_source,
     )
+
+
+def _errors(covariance, estimate):
+    """Return standard errors (b,) of a covariance (b, b), an ``estimate``'s of what none shows."""
+    variance = np.diag(covariance)
+    # Directions that no row shows have a variance whose rounding drowns all others.
+    return np.where(variance > 0.0, np.sqrt(np.abs(variance)), estimate.bse)
 
 
 def motion_noise(
