@@ -256,7 +256,7 @@ def white_noise(pieces: Iterable[np.ndarray], kernel: np.ndarray) -> np.ndarray:
 
 
 def white_covariance(pieces: Iterable[np.ndarray], kernel: np.ndarray) -> np.ndarray:
-    """Return the covariance (k, k) of white noise; ``pieces``, ``kernel`` : see ``white_noise``."""
+    """Return the covariance (k, k) of white noise; pieces, kernel : see ``white_noise``."""
     half, square, count = len(kernel) // 2, np.zeros(()), 0
     for x in pieces:
         beyond = (x - smooth(x, kernel))[half : len(x) - half]
