@@ -421,7 +421,6 @@ MEANINGS = {
     'bayes': 'ridge',
     'map': 'ridge',
     'tikhonov': 'ridge',
-    'iv': 'instrumental',
     'torque': 'link',
     'currents': 'current',
     '--duration': '--period',

@@ -252,12 +252,17 @@ def white_noise(pieces: Iterable[np.ndarray], kernel: np.ndarray) -> np.ndarray:
 
     pieces : arrays (N_i, k) on a uniform clock; kernel : (2 h + 1,) low-pass of the motion
     """
-    half, square, count = len(kernel) // 2, 0.0, 0
+    return np.sqrt(np.diag(white_covariance(pieces, kernel)))
+
+
+def white_covariance(pieces: Iterable[np.ndarray], kernel: np.ndarray) -> np.ndarray:
+    """Return the covariance (k, k) of white noise; pieces, kernel : see ``white_noise``."""
+    half, square, count = len(kernel) // 2, np.zeros(()), 0
     for x in pieces:
         beyond = (x - smooth(x, kernel))[half : len(x) - half]
-        square, count = square + (beyond**2).sum(0), count + len(beyond)
+        square, count = square + beyond.T @ beyond, count + len(beyond)
     share = 1.0 - 2.0 * kernel[half] + (kernel**2).sum()  # of white noise beyond it
-    return np.sqrt(square / max(count, 1) / share)
+    return square / max(count, 1) / share
 
 
 def smoothed_derivatives(

@@ -51,7 +51,6 @@ FORGETTING = 0.95  # factor on the residuals' statistics per second
 GROWN = 1.5  # times the data by which an estimate is another one: its residuals begin anew
 CORRELATION_SECONDS = 2.5  # [s] of residuals that show their correlation
 CHOICE = 1.5  # times the data with which the model is chosen again
-ACCUMULATED = ('ordinary', 'weighted', 'ridge')  # estimators that need no second look at the data
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class OnlineIdentification:
     commands : topics of commands, where the drives have no torques
     summary : of the observation whose filter is used; waiting : why there is no estimate yet, ''
         once there is
-    ConfigError for a method or estimator that cannot learn sample by sample.
+    ConfigError for a method that cannot learn sample by sample.
     """
 
     def __init__(
@@ -93,13 +92,6 @@ class OnlineIdentification:
         if not isinstance(kind, Live):
             raise ConfigError(
                 'nothing to learn online', found=f'method {method}', exists=methods_of(Live)
-            )
-        if options.estimator not in ACCUMULATED:
-            raise ConfigError(
-                'online estimation',
-                expected=f'estimator: one of {ACCUMULATED}',
-                found=options.estimator,
-                do='identify from a recording for this one',
             )
         self._urdf, self._method, self._options = urdf, kind, options
         self.commands = command_topics(options)

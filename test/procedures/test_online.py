@@ -243,11 +243,6 @@ def test_a_turning_crank_is_learnt_online():
         assert found[name] == pytest.approx(crank.BASE[name], rel=0.01)
 
 
-def test_what_needs_a_second_look_at_the_data_is_refused(arm):
-    with pytest.raises(ConfigError, match='online'):
-        OnlineIdentification(arm[0], replace(OPTIONS, estimator='instrumental'))
-
-
 def test_a_method_without_live_motion_is_refused():
     with pytest.raises(ConfigError, match='suspended_platform'):
         OnlineIdentification('', options_class('suspended_platform')(), 'suspended_platform')

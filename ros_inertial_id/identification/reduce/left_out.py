@@ -306,7 +306,7 @@ class LeftOut:
         sets: Sequence[Sequence[int] | np.ndarray],
         targets: np.ndarray | None = None,
     ) -> list[np.ndarray]:
-        """Return the triangles ``stacked`` of each of m ``sets`` of stretches."""
+        """Return the triangles of each of ``sets`` of stretches; targets : see ``stacked``."""
         if targets is None:
             targets = self.measured
         chosen = np.zeros((len(sets), self.count))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from .description import with_inertials
 from .joints import random_bodies
 from .observation import BodiesObservation, BodiesState
+from ..estimation.motion_noise import DRAWS, NoisyRows, rows_of_noise
 from ..estimation.noisy_rows import NoisyMotion
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
@@ -65,22 +65,27 @@ class BodiesMethod(
         return out
 
     def noisy_rows(
-        self, observation: BodiesObservation, robot: RobotT, parameters: Sequence[Parameter]
-    ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
-        """Yield RegressorBlocks of the motion, of it with more noise, and how many they are."""
-        for state, noisy, times in observation.noisy_states():
-            yield from zip(
-                self.regress(state, robot, parameters),
-                self.regress(noisy, robot, parameters),
-                repeat(times),
-            )
+        self,
+        observation: BodiesObservation,
+        robot: RobotT,
+        parameters: Sequence[Parameter],
+        rng: np.random.Generator,
+    ) -> Iterator[NoisyRows]:
+        """Yield NoisyRows of a BodiesObservation; see NoisyMotion."""
+        yield from self._with_noise(observation, robot, parameters, DRAWS, rng)
 
     def rows_with_noise(
         self, observation: BodiesObservation, robot: RobotT, parameters: Sequence[Parameter]
     ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
-        """Yield ``noisy_rows``, but with IMUs, whose noise is not drawn; see WithAdditions."""
-        if not observation.summary.details.get('imus'):
-            yield from self.noisy_rows(observation, robot, parameters)
+        """Yield the rows with noise of one draw; see WithAdditions."""
+        rng = np.random.default_rng(0)
+        for pair in self._with_noise(observation, robot, parameters, 1, rng):
+            yield pair.rows, pair.noisy, pair.times
+
+    def _with_noise(self, observation, robot, parameters, draws, rng):
+        """Yield NoisyRows of so many ``draws``."""
+        states = observation.noisy_states(draws, rng)
+        yield from rows_of_noise(states, lambda state: self.regress(state, robot, parameters))
 
 
 def mass_limits(parameters: Sequence[Parameter], heaviest: float) -> Iterator[Limit]:

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..estimation.motion_noise import windows
 from ..measurement.body_state import on_clock
-from ..measurement.sources import gaps_between, guessed, half_width, noise_again
+from ..measurement.sources import gaps_between, guessed, half_width, NoisySeries
 from ...measurement import signals
 from ...measurement.summary import Summary
-
-REDRAWN = 4096  # samples whose noise is drawn once more, for its share of the excitation
 
 
 @dataclass(frozen=True)
@@ -50,8 +49,7 @@ class BodiesObservation:
 
     motion(t) : -> tuple of BodyState on a uniform stretch t (N,)
     wrenches : Series of every measured wrench (6 columns); sign : see BodiesState
-    filtered(kernel) : -> the motion behind another low-pass
-    noisy(rng) : -> the motion with its noise once more
+    noisy(count, rng) : -> [motion with its noise once more, ...]
     """
 
     clock: signals.Clock
@@ -59,7 +57,6 @@ class BodiesObservation:
     motion: Callable
     wrenches: tuple
     summary: Summary
-    filtered: Callable
     noisy: Callable
     sign: float = 1.0
 
@@ -92,26 +89,17 @@ class BodiesObservation:
             state = self._stretch(start + np.arange(count) * period, number)
             yield state.rows(slice(edge, count - edge, every))
 
-    def noisy_states(self) -> Iterator[tuple[BodiesState, BodiesState, float]]:
-        """Yield (training state, the same with all noise once more, times it counts)."""
-        times, done = max(1.0, self.samples(training=True) / REDRAWN), 0
-        rng, beyond = np.random.default_rng(1), beyond_motion(self.clock, self.kernel)
-        redrawn = replace(
-            self,
-            motion=self.noisy(np.random.default_rng(0)),
-            wrenches=tuple(noise_again(s, self.clock, beyond, rng) for s in self.wrenches),
-        )
-        for state, moved in zip(self.states(training=True), redrawn.states(training=True)):
-            part = slice(0, REDRAWN - done)
-            done += len(state.t[part])
-            yield state.rows(part), moved.rows(part), times
-            if done >= REDRAWN:
-                return
-
-    def low_passed(self, cutoff: float) -> 'BodiesObservation':
-        """Return the observation of the same motion filtered at ``cutoff`` [Hz] instead."""
-        kernel = signals.zero_phase_kernel(self.clock.period, cutoff)
-        return replace(self, motion=self.filtered(kernel))
+    def noisy_states(
+        self, draws: int, rng: np.random.Generator
+    ) -> Iterator[tuple[BodiesState, list[BodiesState], float]]:
+        """Yield (training state, it with all noise once more in ``draws``, times it counts)."""
+        wrenches = [NoisySeries(s, self.clock, self.kernel) for s in self.wrenches]
+        redrawn = [
+            replace(self, motion=motion, wrenches=tuple(s.again(rng) for s in wrenches))
+            for motion in self.noisy(draws, rng)
+        ]
+        for (state, times), *others in zip(windows(self), *map(windows, redrawn)):
+            yield state, [moved for moved, _ in others], times
 
     def _stretch(self, t, number):
         raw = smooth = np.zeros((len(t), 0))
@@ -120,17 +108,6 @@ class BodiesObservation:
             raw = np.concatenate(parts, axis=1)
             smooth = signals.smooth(raw, self.kernel)
         return BodiesState(t, number, self.motion(t), smooth, raw, self.sign)
-
-
-def beyond_motion(clock: signals.Clock, kernel: np.ndarray) -> np.ndarray:
-    """
-    Return the low-pass beyond which a motion on a ``clock`` is noise.
-
-    kernel : (2 h + 1,) of the motion; that which leaves all of it tells nothing from noise
-    """
-    if len(kernel) > 1:
-        return kernel
-    return signals.zero_phase_kernel(clock.period, signals.HIGHEST / clock.period)
 
 
 def clock_and_filter(

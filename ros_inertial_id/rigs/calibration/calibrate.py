@@ -16,20 +16,28 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 import yaml
 
-from .given_loads import COMMON_FACTOR, given_loads, GivenLoad, odd_loads
+from .given_loads import (
+    COMMON_FACTOR,
+    given_loads,
+    GivenLoad,
+    loaded_recordings,
+    odd_loads,
+    with_load,
+)
 from ..bodies.description import mapping, read_description, with_entries
 from ..bodies.observation import BodiesObservation
-from ..estimation.instrumental import InstrumentalRows
+from ..estimation.motion_noise import DRAWS, NoisyRows
+from ..estimation.rows_less_noise import RowsLessNoise
 from ..measurement.imu_mounting import EXTRINSICS
 from ..suspended_platform.calibration import (
     calibration_blocks,
     calibration_parameters,
-    predicted_state,
     stiffness_of,
     without_moment,
 )
 from ..suspended_platform.observation import acceleration_noise, observe_platform
 from ..suspended_platform.rig import KEYS, platform_rig
+from ...dynamics.regressor import RegressorBlock
 from ...errors import EstimationError, RecordingError
 from ...estimation.least_squares import solved_sums
 from ...estimation.residuals import residuals_of
@@ -38,7 +46,8 @@ from ...measurement.recording import Recording
 from ...measurement.summary import Summary
 
 NOISE_ALONE = 1.5  # times the residual that the markers' noise makes; linear springs give 1.0
-INSTRUMENT_ROUNDS = 3  # from the last estimate: the second already changes little
+COUNT = 43  # unknowns beside loads
+ROUNDS = 2  # from the last estimate, whose rest pose and noise count: the second changes little
 
 
 @dataclass(frozen=True)
@@ -107,15 +116,16 @@ def calibrate_platform(
     """
     _check_masses([np.asarray(added, dtype=float) for _, added in loaded])
     rig = platform_rig(_platform_only(text), np.asarray(gravity))
-    vibrations = []
-    for number, (recording, added) in enumerate(loaded, 1):
+    added, vibrations = [np.asarray(load, dtype=float) for _, load in loaded], []
+    places = {number: COUNT + k for k, number in enumerate(loaded_recordings(added))}
+    for number, (recording, _) in enumerate(loaded):
         observation = observe_platform(recording, rig, options)
-        vibrations.append(_Vibration(observation, np.asarray(added, dtype=float)))
+        vibrations.append(_Vibration(observation, added[number], places.get(number)))
         if progress:
-            progress('observe', number, len(loaded))
+            progress('observe', number + 1, len(loaded))
     fit = _SpringFit(vibrations)
     fit.start()
-    for _ in range(INSTRUMENT_ROUNDS):
+    for _ in range(ROUNDS):
         fit.refine()
     imu = fit.find_extrinsics(rig.sources[0].imu)
     fit.check_determined()
@@ -155,30 +165,33 @@ def _check_masses(loads):
 
 @dataclass(frozen=True)
 class _Vibration:
-    """One recording of the platform, and the parameters (10,) of what was added to it."""
+    """
+    One recording of the platform, and the parameters (10,) of what was added to it.
+
+    place : column of its share, see ``given_loads``; None without a load
+    """
 
     observation: BodiesObservation
     added: np.ndarray
+    place: int | None
 
     @cached_property
     def states(self):
         """Return the BodiesStates of the platform."""
         return list(self.observation.states(training=True))
 
-    def blocks(self, rest):
-        """Yield its RegressorBlocks about the 43 numbers, displacements from a ``rest`` pose."""
-        for state in self.states:
-            yield from calibration_blocks(state, rest, self.added)
+    def blocks(self, state, rest):
+        """Yield the RegressorBlocks of a state, displacements from a ``rest`` pose."""
+        for block in calibration_blocks(state, rest, self.added):
+            yield with_load(block, self.place)
 
-    def instruments(self, rest, value):
-        """Yield the same blocks with the accelerations that numbers ``value`` (43,) predict."""
-        for state in self.states:
-            quiet = predicted_state(state, rest, value, self.added)
-            yield from calibration_blocks(quiet, rest, self.added)
-
-    def pairs(self, rest, value):
-        """Return [(block, its instruments)], see ``blocks`` and ``instruments``."""
-        return list(zip(self.blocks(rest), self.instruments(rest, value)))
+    def noisy_rows(self, rest, rng):
+        """Yield NoisyRows with noise by ``rng``, displacements from a ``rest`` pose."""
+        for state, noisy, times in self.observation.noisy_states(DRAWS, rng):
+            rows = list(self.blocks(state, rest))
+            for draw, moved in enumerate(noisy):
+                for block, again in zip(rows, self.blocks(moved, rest)):
+                    yield NoisyRows(block, again, draw, times)
 
     @property
     def motion(self) -> Any:  # a PlatformMotion
@@ -214,8 +227,8 @@ class _SpringFit:
         self.covariance = np.full((43, 43), np.inf)
         self.residual = {}
         self._parameters = calibration_parameters()
-        self._inverse = np.zeros((43, 43))  # of Z'W: from scores to numbers
-        self._pairs: list[list[tuple[Any, Any]]] = []  # per recording: blocks, their instruments
+        self._inverse = np.zeros((43, 43))  # of W'W: from scores to numbers
+        self._blocks: list[RegressorBlock] = []  # of all recordings
 
     @property
     def error(self):
@@ -225,28 +238,42 @@ class _SpringFit:
         """Begin with least squares: biased by noise, good for a start."""
         scale = np.array([p.scale for p in self._parameters])
         sums = np.zeros((43, 44))
-        for block in chain.from_iterable(v.blocks(self.rest) for v in self.vibrations):
+        for block in self._rows_of_all():
             for group in block.groups:
-                W = group.W * scale
+                W = group.W[:, :43] * scale
                 sums += W.T @ np.column_stack([W, group.y])
         self.value = solved_sums(sums) * scale
 
     def refine(self):
         """
-        Estimate once more, by noise-free accelerations from poses and the last estimate.
+        Estimate once more, without the noise in the rows.
 
         Least squares shrinks what multiplies noisy accelerations, here by percents as no term has
-        a known size in an empty vibration.  Accelerations that the last estimate predicts carry a
-        hundredth of that noise (Soderstrom and Stoica 1989, refined instruments).
+        a known size in an empty vibration.
         """
         self.rest, self.value = without_moment(self.rest, self.value)
-        self._pairs = [vibration.pairs(self.rest, self.value) for vibration in self.vibrations]
-        pairs = list(chain.from_iterable(self._pairs))
-        residuals = residuals_of((block for block, _ in pairs), self.value)
+        self._blocks = list(self._rows_of_all())
+        loads = sum(v.place is not None for v in self.vibrations)
+        values = np.append(self.value, np.zeros(loads))
+        residuals = residuals_of(self._blocks, values)
         self.residual = residuals.filtered.summary()['rms']
-        rows = InstrumentalRows(pairs, self._deviation(), len(self.value))
-        self.value, self._inverse = rows.solved(np.arange(len(self.value)))
-        self.covariance = self._inverse @ rows.scores(residuals) @ self._inverse.T
+        self._rows = RowsLessNoise(
+            self._blocks, self._noisy_rows(), values, residuals, self._deviation()
+        )
+        solution, self._inverse = self._rows.solved(np.arange(43))
+        self.value = solution[:43]
+        scores = self._rows.scores(residuals)[:43, :43]
+        self.covariance = self._inverse @ scores @ self._inverse.T
+
+    def _rows_of_all(self):
+        for vibration in self.vibrations:
+            for state in vibration.states:
+                yield from vibration.blocks(state, self.rest)
+
+    def _noisy_rows(self):
+        rng = np.random.default_rng(0)
+        for vibration in self.vibrations:
+            yield from vibration.noisy_rows(self.rest, rng)
 
     def _deviation(self):
         """Return row group -> standard deviation [N, N m] by which its rows are weighted."""
@@ -255,7 +282,7 @@ class _SpringFit:
     def given_loads(self):
         """Return the GivenLoads of the recordings."""
         added = [vibration.added for vibration in self.vibrations]
-        return given_loads(self._pairs, added, self._deviation(), len(self.value), self.excess)
+        return given_loads(self._rows, self._blocks, added, COUNT, self.excess)
 
     def check_determined(self):
         """Raise EstimationError where a number is not known better than before any data."""
@@ -290,15 +317,14 @@ class _SpringFit:
         return _described_extrinsics(imu, mean, covariance[43:, 43:])
 
     def _scores(self, vibration):
-        """Return the change (43, r) of the sum of Z'r by the r errors of how the IMU sits."""
+        """Return the change (43, r) of the sum of W'r by the r errors of how the IMU sits."""
         out, deviation = 0.0, self._deviation()
         rows = partial(calibration_blocks, rest=self.rest, added=vibration.added)
         for states in zip(*(o.states(training=True) for o in vibration.under_imu_errors())):
-            quiet = predicted_state(states[0], self.rest, self.value, vibration.added)
-            for instruments, *blocks in zip(rows(quiet), *map(rows, states)):
-                for Z, *groups in zip(instruments.groups, *(b.groups for b in blocks)):
+            for blocks in zip(*map(rows, states)):
+                for groups in zip(*(b.groups for b in blocks)):
                     r = np.array([g.W @ self.value - g.y for g in groups])
-                    out += Z.W.T @ (r[1:] - r[0]).T / deviation[Z.name] ** 2
+                    out += groups[0].W.T @ (r[1:] - r[0]).T / deviation[groups[0].name] ** 2
         return out
 
     def excess(self, residual):

@@ -8,11 +8,10 @@ be.  A factor that all loads share moves platform and springs alike: no vibratio
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from ..estimation.instrumental import InstrumentalRows
+from ..estimation.rows_less_noise import RowsLessNoise
 from ...dynamics.regressor import RegressorBlock
 from ...estimation.residuals import residuals_of
 
@@ -57,21 +56,21 @@ class GivenLoad:
 
 
 def given_loads(
-    pairs: Sequence[list[Any]],
+    rows: RowsLessNoise,
+    blocks: Sequence[RegressorBlock],
     added: Sequence[np.ndarray],
-    deviation: dict[str, float],
     count: int,
     excess_of: Callable[[Mapping[str, float]], float],
 ) -> list[GivenLoad]:
     """
     Return the GivenLoads of recordings that carry one.
 
-    pairs : per recording [(RegressorBlock, its instruments)]; added : (10,) of each as given
-    deviation : of the rows of each group; count : of the unknowns beside loads
+    rows : of all ``blocks``, of which each ``with_load``
+    added : (10,) of each recording as given; count : of the unknowns beside loads
     excess_of : {group: rms of its residual} -> excess of a Calibration
     """
-    loaded = [number for number, load in enumerate(added) if np.any(load)]
-    system = _LoadSystem(pairs, loaded, deviation, count)
+    loaded = loaded_recordings(added)
+    system = _LoadSystem(rows, blocks, len(loaded), count)
     out = []
     for place, number in enumerate(loaded):
         share, error = system.share(place)
@@ -80,6 +79,11 @@ def given_loads(
         excess = excess_of(system.rms([place]))
         out.append(GivenLoad(number + 1, float(added[number][0]), share, error, explains, excess))
     return out
+
+
+def loaded_recordings(added: Sequence[np.ndarray]) -> list[int]:
+    """Return the numbers of recordings with a load, of what was ``added`` (10,) in each."""
+    return [number for number, load in enumerate(added) if np.any(load)]
 
 
 def odd_loads(loads: Sequence[GivenLoad], excess: float, noise: float) -> list[GivenLoad]:
@@ -102,24 +106,15 @@ def _is_sure(share, error):
 
 class _LoadSystem:
     """
-    Instrumental variables with the share of each load as one unknown more.
+    Rows less noise with the share of each of ``loads`` loads as one unknown more.
 
-    Arguments : see ``given_loads``; loaded : numbers of the recordings with a load
+    Arguments : see ``given_loads``
     """
 
-    def __init__(self, pairs, loaded, deviation, count):
-        wider = []
-        for number, of_recording in enumerate(pairs):
-            place = None
-            if number in loaded:
-                place = count + loaded.index(number)
-            for block, instruments in of_recording:
-                wider.append((_with_load(block, place), _with_load(instruments, place)))
-        self._count = count
-        self._pairs = wider
-        self._rows = InstrumentalRows(wider, deviation, count + len(loaded))
+    def __init__(self, rows, blocks, loads, count):
+        self._rows, self._blocks, self._count = rows, blocks, count
         # Shares of all loads but one: what they are wrong by is no noise.
-        self._scores = self._rows.scores(self._residuals(range(1, len(loaded))))
+        self._scores = rows.scores(self._residuals(range(1, loads)))
 
     def rms(self, loads):
         """Return {group: rms of the residual} once the shares of some ``loads`` are corrected."""
@@ -141,14 +136,14 @@ class _LoadSystem:
     def _residuals(self, loads):
         """Return the Residuals once the shares of some ``loads`` are corrected."""
         solution, _ = self._rows.solved(self._columns(loads))
-        return residuals_of((block for block, _ in self._pairs), solution)
+        return residuals_of(self._blocks, solution)
 
     def _columns(self, loads):
         """Return the columns of platform and springs, and of the shares of ``loads``."""
         return np.append(np.arange(self._count), self._count + np.array(loads, dtype=int))
 
 
-def _with_load(block: RegressorBlock, place: int | None) -> RegressorBlock:
+def with_load(block: RegressorBlock, place: int | None) -> RegressorBlock:
     """Return a ``block`` with the wrench of its load in column ``place``, None: it has none."""
     if place is None:
         return block

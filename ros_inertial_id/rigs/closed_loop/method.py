@@ -16,7 +16,7 @@ from .cutoff import chosen_cutoff, late_rates, rough_delay
 from .known import links_as_described, read_known
 from .live import LiveMechanism
 from .motion import MotionOptions, motor_joints, reconstruct
-from .noise import noise_errors, noisy_states
+from .noise import noisy_rows
 from .state import (
     all_parameters,
     close,
@@ -31,7 +31,8 @@ from ..dynamics.force_elements import elastic_elements, force_elements, ForceOpt
 from ..dynamics.joint_names import joint_index
 from ..dynamics.mechanism import coupled, Mechanism, MechanismOptions, virtual_links
 from ..dynamics.motors import elastic_pairs, motors_of
-from ..estimation.noisy_rows import UnfilteredTorque
+from ..estimation.motion_noise import NoisyRows
+from ..estimation.noisy_rows import NoisyMotion
 from ..measurement.sources import guessed
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
@@ -83,7 +84,7 @@ class ClosedLoop(
     JointMotion,
     ClosedLoops,
     LateEfforts,
-    UnfilteredTorque,
+    NoisyMotion,
     WithAdditions,
     Live,
 ):
@@ -202,34 +203,22 @@ class ClosedLoop(
             ]
             yield RegressorBlock(part.t, state.segment, tuple(groups))
 
-    def noise(
+    def noisy_rows(
         self,
         observation: Observation,
         robot: Mechanism,
         parameters: Sequence[Parameter],
-        values: np.ndarray,
-    ) -> Iterator[tuple[RegressorBlock, dict[str, np.ndarray], float]]:
-        """Yield (RegressorBlock, group -> errors (B, R), times); ``values`` : see there."""
-        for state, errors, times in noise_errors(observation, robot, parameters, values):
-            low = 0
-            for block in self.regress(state, robot, parameters):
-                part = errors[:, low : low + len(block.t)]
-                yield block, dict(zip(robot.coordinates, part)), times
-                low += len(block.t)
-
-    def noisy_rows(
-        self, observation: Observation, robot: Mechanism, parameters: Sequence[Parameter]
-    ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
-        """Yield RegressorBlocks of the motion, of it with more noise, and how many they are."""
+        rng: np.random.Generator,
+    ) -> Iterator[NoisyRows]:
+        """Yield NoisyRows of an Observation; see NoisyMotion."""
         # A step is as large with noise as without: none of its square is the noise's.
         steps = [k for k, p in enumerate(parameters) if p.law in LAWS and LAWS[p.law].switches]
-        for state, noisy, times in noisy_states(observation, robot):
-            for block, noisy_block in zip(
-                self.regress(state, robot, parameters), self.regress(noisy, robot, parameters)
-            ):
-                for group, moved in zip(block.groups, noisy_block.groups):
-                    moved.W[:, steps] = group.W[:, steps]
-                yield block, noisy_block, times
+        for pair in noisy_rows(
+            observation, robot, lambda state: self.regress(state, robot, parameters), rng
+        ):
+            for group, moved in zip(pair.rows.groups, pair.noisy.groups):
+                moved.W[:, steps] = group.W[:, steps]
+            yield pair
 
     def scale_error(self, robot: Mechanism) -> float:
         """Return that of the efforts, none where no motor but a known number sets the scale."""

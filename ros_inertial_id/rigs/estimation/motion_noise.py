@@ -1,28 +1,26 @@
 """
-Noise of the motion: what it makes of an estimate and of its errors.
+Noise in rows: what that of encoders, poses and fused states makes of an estimate and its errors.
 
-The rows are computed from a motion that the filter left noisy.  Where the torque is as recorded
-that noise is not white: it ends at the cutoff and grows towards it, which is where the regressors
-are.  Drawn and sent through the same filter it becomes torque errors e, whose scores W' e have the
-covariance that belongs between the bread of the sandwich (White 1980).  Rows are weighted by all
-that is left of them: those of a passive joint, whose torque is known to be zero, have no other
-noise than the motion's, and would outweigh all others without it.
+Rows W beta = y are computed from a motion that the filter left noisy.  Drawn and sent through the
+same filter, that noise changes them by dW and dy, and their misfit by e = dW beta - dy, which is
+not white: it ends at the cutoff and grows towards it, which is where the regressors are.  The
+scores W'e have the covariance that belongs between the bread of the sandwich (White 1980).  Rows
+are weighted by all that is left of them: those of a passive joint, whose torque is known to be
+zero, have no other noise than the motion's, and would outweigh all others without it.
 
-Noisy rows W have E[W'W] = W0'W0 + G, with G the contribution of the noise alone.  Where G is most
-of it the true rows show nothing, yet least squares finds a small number with a small error;
-elsewhere it finds too little, by the share of the noise (attenuation).  G comes from the same rows
-with the noise drawn once more, and W'W - G in the place of W'W is consistent (Fuller 1987, 2.2).
+Least squares finds too little, by the share of the noise in W'W (attenuation): W'W - E[dW'dW] and
+W'y - E[dW'dy] in their places are consistent (Fuller 1987, 2.2).  Where noise is most of W'W the
+true rows show nothing, yet least squares finds a small number with a small error: it has none.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
 
 from ...dynamics.regressor import RegressorBlock
-from ...estimation.base_parameters import BaseParameters
 from ...estimation.estimators import (
     DESCRIPTION,
     effective_standard_deviation,
@@ -34,21 +32,72 @@ from ...estimation.estimators import (
 )
 from ...estimation.residuals import add_lags, autocovariances, correlation_time, Residuals
 
+WINDOW, LOOKED = 1024, 1024  # samples, and those at most whose noise is drawn: more repeat it
+DRAWS = 24  # an error is known to a seventh
 LEAST_TORQUE_SHARE = 0.02  # share of the residual's variance that is left to the torque at least
 LOST = 0.5  # of the prior standard deviation
 NOISE_SHARE = 0.5  # of the information in a direction: with more noise than that it has no number
 
 
+class NoisyRows(NamedTuple):
+    """
+    Some rows, and the same with all noise of the motion once more.
+
+    draw : number of the noise, 0 to DRAWS - 1, which is one motion's from row to row
+    times : for how many such rows they stand
+    """
+
+    rows: RegressorBlock
+    noisy: RegressorBlock
+    draw: int
+    times: float
+
+
+def windows(observation: Any) -> Iterator[tuple[Any, float]]:
+    """
+    Yield (state, times it counts) of windows of the training samples of an ``observation``.
+
+    They are spread evenly over it; all of it where it has no more than LOOKED samples.
+    """
+    every = max(1, observation.samples(training=True) // LOOKED)
+    for state in observation.states(training=True):
+        count = len(state.t)
+        for low in range(0, count, every * WINDOW):
+            part = state.rows(slice(low, low + WINDOW))
+            yield part, min(every * WINDOW, count - low) / len(part.t)
+
+
+def rows_of_noise(
+    states: Iterable[tuple[Any, Iterable[Any], float]],
+    regress: Callable[[Any], Iterable[RegressorBlock]],
+) -> Iterator[NoisyRows]:
+    """
+    Yield NoisyRows.
+
+    states : (state, the same by every draw, times it counts); regress : gives its rows
+    """
+    for state, noisy, times in states:
+        rows = list(regress(state))
+        for draw, moved in enumerate(noisy):
+            for block, again in zip(rows, regress(moved)):
+                yield NoisyRows(block, again, draw, times)
+
+
 @dataclass(frozen=True)
 class MotionNoise:
     """
-    What R draws of the motion's noise do.
+    What the noise of the motion makes of the rows of b base parameters, group by group.
 
-    scores : group -> (b, R) of sum W' e; shares : group -> share of what its residuals, correlated
-        as they are, weigh without this noise
+    scores : (b, DRAWS) of sum W'e
+    squares, products : (b, b) of E[dW'dW], (b,) of E[dW'dy]
+    covariances : (L,) of e by lag
+    shares : of what its residuals, correlated as they are, weigh without this noise
     """
 
     scores: dict[str, np.ndarray]
+    squares: dict[str, np.ndarray]
+    products: dict[str, np.ndarray]
+    covariances: dict[str, np.ndarray]
     shares: dict[str, float]
 
     def with_errors(self, problem: Problem, estimate: Estimate) -> Estimate:
@@ -60,7 +109,7 @@ class MotionNoise:
             uncorrelated, estimate.params, estimate.standard_deviation, estimate.leaning
         ).cov_params
         prior, _ = prior_rows(problem.base)
-        moved, others = self._meat(problem, estimate, solved_weights(problem, estimate))
+        moved, others = self._meat(problem, estimate, _solved_weights(problem, estimate))
         by_source = {
             MOTION: inverse @ moved @ inverse,
             DESCRIPTION: inverse @ (prior.T @ prior * estimate.leaning) @ inverse,
@@ -93,10 +142,41 @@ class MotionNoise:
         }
         return _with_covariance(estimate, by_source, move @ others @ move.T)
 
+    def made_good(self, problem: Problem, estimate: Estimate) -> Estimate:
+        """
+        Return the ``estimate`` as it is without noise in the rows, and no number for noise alone.
+
+        Such a direction may be off by all that the prior allows: so much is added to the
+        covariance.  A base parameter of which less than LOST of the prior is ruled out is not
+        determined.
+        """
+        weights, scales = _solved_weights(problem, estimate), problem.base.scales()
+        A, target, _ = problem.factors.system(weights)
+        information = (A.T @ A) * np.outer(scales, scales)
+        information += 1e-12 * np.trace(information) / len(scales) * np.eye(len(scales))
+        squares = weighted_sum(self.squares, weights) * np.outer(scales, scales)
+        shares, directions = eigh(squares, information)
+        products = weighted_sum(self.products, weights) * scales
+        less = _LessNoise(information, directions, shares, products)
+        estimate = less.estimate(problem, estimate, (A, target))
+        noisy = directions[:, shares > NOISE_SHARE] * scales[:, None]
+        if not noisy.size:
+            return estimate
+        prior_sd = problem.base.prior_sd
+        lost_errors = noisy / np.max(np.abs(noisy) / prior_sd[:, None], axis=0)
+        wider = estimate.widened(lost_errors @ lost_errors.T)
+        lost = wider.data_bse > LOST * prior_sd
+        return replace(
+            wider,
+            determined=estimate.determined & ~lost,
+            data_bse=np.where(lost, np.inf, estimate.data_bse),
+            rank=max(0, estimate.rank - noisy.shape[1]),
+        )
+
     def _meat(self, problem, estimate, weights):
         """Return covariances (b, b) of the weighted rows' scores, by this noise and all other."""
         sd = effective_standard_deviation(problem, estimate.standard_deviation)
-        scores = np.sum([s / weights[name] ** 2 for name, s in self.scores.items()], 0)
+        scores = weighted_sum(self.scores, weights)
         others = np.zeros((len(scores), len(scores)))
         for name, share in self.shares.items():
             rows = problem.factors.groups[name].equations(len(others)) * sd[name]
@@ -104,163 +184,144 @@ class MotionNoise:
         return scores @ scores.T / scores.shape[1], others
 
 
+class _LessNoise(NamedTuple):
+    """
+    Normal equations of scaled base parameters less the noise in them, where it is not most.
+
+    information : (b, b) W'W; directions : (b, b) along which it is 1
+    shares : (b,) of noise in them; products : (b,) E[dW'dy]
+    """
+
+    information: np.ndarray
+    directions: np.ndarray
+    shares: np.ndarray
+    products: np.ndarray
+
+    def estimate(self, problem, estimate, system):
+        """Return the Estimate without the noise; system : (A (b, b), target (b,)) of its rows."""
+        scales, eye = problem.base.scales(), np.eye(len(self.shares))
+        dual = self.information @ self.directions  # inverse of the directions, transposed
+        most = self.shares > NOISE_SHARE
+        squares = (dual * np.where(most, 0.0, self.shares)) @ dual.T
+        followed = self.directions[:, ~most]
+        products = self.information @ followed @ (followed.T @ self.products)
+        prior = np.zeros((0, len(scales)))
+        if estimate.leaning:
+            prior = prior_rows(problem.base)[0] * scales
+        left = self.information + prior.T @ prior - squares
+        move = eye + np.linalg.solve(left, squares)
+        shrunk = squares @ (estimate.params / scales) - products  # E[dW'e], which shrinks
+        move = scales[:, None] * move / scales
+        covariance = move @ estimate.cov_params @ move.T
+        error = _errors(covariance, estimate)
+        # What noise alone excites says nothing to those who solve the rows anew under a prior.
+        lost = (self.directions * np.minimum(self.shares, 1.0)) @ dual.T
+        keep = scales[:, None] * (eye - lost) / scales
+        rows = system[0] @ keep
+        off = scales * np.linalg.solve(self.information - squares, products)
+        return replace(
+            estimate,
+            params=estimate.params + scales * np.linalg.solve(left, shrunk),
+            cov_params=covariance,
+            bse=error,
+            data_bse=estimate.data_bse * error / np.maximum(estimate.bse, 1e-300),
+            by_source={s: move @ part @ move.T for s, part in estimate.by_source.items()},
+            system=(rows, system[1] - rows @ off),
+        )
+
+
 def _with_covariance(estimate, by_source, others):
     """Return the Estimate with covariances {source: (b, b)} and that by all ``others`` (b, b)."""
     covariance = sum(by_source.values(), others)
-    error = np.sqrt(np.diag(covariance))
+    error = _errors(covariance, estimate)
     return replace(
         estimate,
         cov_params=covariance,
         bse=error,
-        data_bse=estimate.data_bse * error / estimate.bse,
+        data_bse=estimate.data_bse * error / np.maximum(estimate.bse, 1e-300),
         by_source=by_source,
     )
 
 
+def _errors(covariance, estimate):
+    """Return standard errors (b,) of a covariance (b, b), an ``estimate``'s of what none shows."""
+    variance = np.diag(covariance)
+    # Directions that no row shows have a variance whose rounding drowns all others.
+    return np.where(variance > 0.0, np.sqrt(np.abs(variance)), estimate.bse)
+
+
 def motion_noise(
-    pairs: Iterable[tuple[RegressorBlock, dict[str, np.ndarray], float]],
-    base: BaseParameters,
-    residuals: Residuals,
+    pairs: Iterable[NoisyRows], places: np.ndarray, values: np.ndarray, residuals: Residuals
 ) -> MotionNoise | None:
     """
-    Return the MotionNoise of (RegressorBlock, group -> errors (B, R), times each counts).
+    Return the MotionNoise in rows, None where there are none.
 
-    base : BaseParameters of the columns of the blocks.  None where there are no pairs.
-    pairs : such triples, in order of time; residuals : of the same data
+    pairs : of every draw in order of time; places : (p,) of their columns among the b parameters
+    that are estimated, -1: none
+    values : (p,) of all columns; residuals : of the same data by them
     """
-    places = base.places()
-    scores: dict[str, np.ndarray] = {}
-    sums: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-    for block, errors, times in pairs:
-        for group in block.groups:
-            e = errors[group.name]
-            estimated = places[group.columns] >= 0
-            score = scores.setdefault(group.name, np.zeros((len(base), e.shape[1])))
-            score[places[group.columns][estimated]] += np.sqrt(times) * group.W.T[estimated] @ e
-            add_lags(sums, group.name, autocovariances(e.T).mean(0), np.arange(len(e), 0, -1))
-    if not scores:
+    sums = _Sums(places, values)
+    for pair in pairs:
+        sums.add(pair)
+    if not sums.scores:
         return None
-    return MotionNoise(
-        scores, _shares(residuals, {name: total / count for name, (total, count) in sums.items()})
-    )
+    covariances = {name: total / count for name, (total, count) in sums.lags.items()}
+    shares = shares_without(covariances, residuals)
+    return MotionNoise(sums.scores, sums.squares, sums.products, covariances, shares)
 
 
-def _shares(residuals, covariances):
-    """Return group -> share of its residuals without noise of ``covariances`` (L,)."""
+class _Sums:
+    """Sums over NoisyRows; places : (p,) of columns among the base parameters; values : (p,)."""
+
+    def __init__(self, places, values):
+        self.places, self.values, self.size = places, values, int(places.max()) + 1
+        self.scores: dict[str, np.ndarray] = {}
+        self.squares: dict[str, np.ndarray] = {}
+        self.products: dict[str, np.ndarray] = {}
+        self.lags: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+
+    def add(self, pair: NoisyRows) -> None:
+        """Add the rows of one draw."""
+        for group, noisy in zip(pair.rows.groups, pair.noisy.groups):
+            if group.name not in self.scores:
+                self.scores[group.name] = np.zeros((self.size, DRAWS))
+                self.squares[group.name] = np.zeros((self.size, self.size))
+                self.products[group.name] = np.zeros(self.size)
+            places = self.places[group.columns]
+            estimated = places >= 0
+            dW, dy = noisy.W - group.W, noisy.y - group.y
+            e = dW @ self.values[group.columns] - dy
+            at, dW, W = places[estimated], dW[:, estimated], group.W[:, estimated]
+            share = pair.times / DRAWS
+            self.scores[group.name][at, pair.draw] += np.sqrt(pair.times) * W.T @ e
+            self.squares[group.name][np.ix_(at, at)] += share * dW.T @ dW
+            self.products[group.name][at] += share * dW.T @ dy
+            add_lags(self.lags, group.name, autocovariances(e), np.arange(len(e), 0, -1))
+
+
+def weighted_sum(sums: Mapping[str, np.ndarray], deviation: Mapping[str, float]) -> np.ndarray:
+    """Return ``sums`` over rows of all groups weighted by the standard ``deviation`` of each."""
+    return np.sum([x / deviation[name] ** 2 for name, x in sums.items()], axis=0)
+
+
+def shares_without(
+    covariances: Mapping[str, np.ndarray], residuals: Residuals
+) -> dict[str, float]:
+    """Return group -> share of its ``residuals`` without noise of ``covariances`` (L,) by lag."""
     times, out = residuals.correlation(), {}
     for name, of_noise in covariances.items():
         total, pairs = residuals.covariances[name]
         of_residual = total / pairs
         padded = np.pad(of_noise, (0, max(0, len(of_residual) - len(of_noise))))
         remaining = of_residual - padded[: len(of_residual)]
-        share = float(remaining[0] / of_residual[0])
+        share = float(remaining[0] / max(of_residual[0], 1e-300))
         if share > LEAST_TORQUE_SHARE:
             share *= correlation_time(remaining)
         out[name] = min(1.0, max(share, LEAST_TORQUE_SHARE) / times[name])
     return out
 
 
-def without_noise(data: Any, problem: Problem, estimate: Estimate) -> Estimate:
-    """
-    Return the estimate as it is without noise in the rows, and no number for what only it excites.
-
-    problem, estimate : of it.  Of least squares a direction of noise alone may be
-    off by all that the prior allows: so much is added to the covariance; instruments do not
-    shrink it, and their covariance says how little is known of it.  A base parameter of which
-    less than LOST of the prior is ruled out by least squares is not determined.
-    """
-    base, weights = problem.base, solved_weights(problem, estimate)
-    gram = noise_gram(data, base, weights)
-    if gram is None:
-        return estimate
-    A = problem.factors.system(weights)[0]
-    scales = base.scales()
-    information = (A.T @ A) * np.outer(scales, scales)
-    tiny = 1e-12 * np.trace(information) / len(scales) * np.eye(len(scales))
-    shares, directions = eigh(gram * np.outer(scales, scales), information + tiny)
-    unbiased = data.options.estimator == 'instrumental'  # which noise does not shrink
-    if not unbiased:
-        prior = np.zeros((0, len(scales)))
-        if estimate.leaning:
-            prior = prior_rows(base)[0] * scales
-        estimate = _made_good(
-            problem, estimate, scales, (information + tiny, prior), (shares, directions)
-        )
-    noisy = directions[:, shares > NOISE_SHARE] * scales[:, None]
-    if not noisy.size:
-        return estimate
-    prior_sd = base.prior_sd
-    lost_errors = noisy / np.max(np.abs(noisy) / prior_sd[:, None], axis=0)
-    wider = estimate.widened(lost_errors @ lost_errors.T)
-    lost = wider.data_bse > LOST * prior_sd
-    determined = estimate.determined & ~lost
-    rank = max(0, estimate.rank - noisy.shape[1])
-    if not unbiased:
-        estimate = wider
-    data_bse = np.where(lost, np.inf, estimate.data_bse)
-    return replace(estimate, determined=determined, data_bse=data_bse, rank=rank)
-
-
-def _made_good(problem, estimate, scales, rows, noise):
-    """
-    Return the Estimate by the information less that of the noise, where that is not most of it.
-
-    scales : (b,) of the base parameters; rows : (information (b, b), prior rows (k, b)) about
-    scaled ones; noise : (shares (b,), directions (b, b)) of that information
-    """
-    information, prior = rows
-    shares, directions = noise
-    part = np.where(shares > NOISE_SHARE, 0.0, shares)
-    dual = information @ directions  # inverse of the directions, transposed
-    total = information + prior.T @ prior
-    move = scales[:, None] * np.linalg.solve(total - (dual * part) @ dual.T, total) / scales
-    covariance = move @ estimate.cov_params @ move.T
-    error = np.sqrt(np.diag(covariance))
-    independent = effective_standard_deviation(problem, estimate.standard_deviation)
-    A, b, _ = problem.factors.system(independent)
-    # What noise alone excites says nothing to those who solve the rows anew under a prior.
-    keep = scales[:, None] * directions * (1.0 - np.minimum(shares, 1.0)) @ dual.T / scales
-    return replace(
-        estimate,
-        params=move @ estimate.params,
-        cov_params=covariance,
-        bse=error,
-        data_bse=estimate.data_bse * error / estimate.bse,
-        by_source={s: move @ part @ move.T for s, part in estimate.by_source.items()},
-        system=(A @ keep, b),
-    )
-
-
-def noise_gram(
-    data: Any, base: BaseParameters, standard_deviation: Mapping[str, float]
-) -> np.ndarray | None:
-    """
-    Return the expected contribution G (b, b) of the motion's noise to W'W of the base columns.
-
-    base : BaseParameters of its columns; None where the method draws no noise
-    standard_deviation : group -> of its residual, by which the rows are weighted
-    """
-    method = data.method
-    places = base.places()
-    gram, drawn = np.zeros((len(base), len(base))), False
-    for robot, observation in zip(data.robots, data.observations):
-        for rows, noisy, times in method.noisy_rows(observation, robot, base.parameters):
-            drawn = True
-            for group, moved in zip(rows.groups, noisy.groups):
-                weight = times / standard_deviation[group.name] ** 2
-                _add_gram(gram, places[group.columns], moved.W - group.W, weight)
-    if not drawn:
-        return None
-    return gram
-
-
-def _add_gram(gram, places, columns, weight):
-    """Add to a Gram matrix (b, b) that of columns (N, k) at ``places`` (k,), -1: nowhere."""
-    change, where = columns[:, places >= 0], places[places >= 0]
-    gram[np.ix_(where, where)] += weight * (change.T @ change)
-
-
-def solved_weights(problem: Problem, estimate: Estimate) -> dict[str, float]:
+def _solved_weights(problem: Problem, estimate: Estimate) -> dict[str, float]:
     """Return group -> standard deviation by which rows were weighted for an ``estimate``."""
     if estimate.leaning:
         return effective_standard_deviation(problem, estimate.standard_deviation)

@@ -56,12 +56,12 @@ class BaseMotion(ABC):
         """Return the same with stamps that are ``late`` [s] more."""
         return replace(self, late=self.late + late)
 
-    def with_more_noise(self) -> 'BaseMotion':
-        """Return it with noise once more, as large as what is white of the values."""
+    def with_more_noise(self, rng: np.random.Generator) -> 'BaseMotion':
+        """Return it with noise drawn once more, as large as what is white of the values."""
         period = float(np.median(np.diff(self.t)))
         kernel = signals.zero_phase_kernel(period, signals.HIGHEST / period)
         noise = signals.white_noise([self.values], kernel)
-        drawn = np.random.default_rng(0).standard_normal(self.values.shape)
+        drawn = rng.standard_normal(self.values.shape)
         return replace(self, values=self.values + noise * drawn)
 
     def at(

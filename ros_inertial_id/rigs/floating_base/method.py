@@ -11,7 +11,6 @@ Sources: Ayusawa, Venture and Nakamura 2014 (base-link dynamics); Mistry, Schaal
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from .prediction import FloatingPrediction
 from .robot import CARRIED, floating_robot, FloatingRobot, FLYING, STANDING
 from .rows import efforts, FloatingRows, groups_of, ROWS_BLOCK
 from ..estimation.common_errors import CommonErrors, MovedRows
+from ..estimation.motion_noise import DRAWS, NoisyRows, rows_of_noise
 from ...dynamics.friction import check_laws, given_widths, JOINT_TERMS, law_of
 from ...dynamics.inertial_parameters import body_parameters, Parameter
 from ...dynamics.regressor import RegressorBlock
@@ -179,14 +179,11 @@ class FloatingBase(
         observation: FloatingObservation,
         robot: FloatingRobot,
         parameters: Sequence[Parameter],
-    ) -> Iterator[tuple[RegressorBlock, RegressorBlock, float]]:
-        """Yield RegressorBlocks, the same with the base's noise once more, how many they are."""
-        for state, noisy, times in observation.noisy_states():
-            yield from zip(
-                self.regress(state, robot, parameters),
-                self.regress(noisy, robot, parameters),
-                repeat(times),
-            )
+        rng: np.random.Generator,
+    ) -> Iterator[NoisyRows]:
+        """Yield NoisyRows by the noise of the base; see NoisyMotion."""
+        states = observation.noisy_states(DRAWS, rng)
+        yield from rows_of_noise(states, lambda state: self.regress(state, robot, parameters))
 
     def source(
         self, robot: FloatingRobot, options: FloatingBaseOptions, lag: float, summary: Summary

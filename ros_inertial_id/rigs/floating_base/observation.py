@@ -8,12 +8,12 @@ import numpy as np
 
 from .base_motion import BaseMotion
 from .contacts import Contacts
+from ..estimation.motion_noise import windows
 from ...measurement import signals
 from ...measurement.joints.kinematic_state import JointSpaceObservation, JointSpaceState
 from ...measurement.joints.observation import with_time_offset
 from ...measurement.summary import Summary
 
-NOISY_SAMPLES = 800  # by which it is found what the noise of the base does to the rows
 TOUCH_PERIODS = 1.5  # periods of the cutoff, within which a touch is in the filtered signals
 
 
@@ -110,10 +110,16 @@ class FloatingObservation:
             standing = self.contacts.standing(state.t, self.feet, memory)
             yield FloatingState.of(state, base=base, base_rate=base_rate, up=up, standing=standing)
 
-    def noisy_states(self) -> Iterator[tuple[FloatingState, FloatingState, float]]:
-        """Yield some states, the same with the base's noise once more, how many they stand for."""
-        every = 1 + self.samples(training=True) // NOISY_SAMPLES
-        noisy = replace(self, base=self.base.with_more_noise())
-        for state, other in zip(self.states(training=True), noisy.states(training=True)):
-            some = slice(None, None, every)
-            yield state.rows(some), other.rows(some), float(every)
+    def noisy_states(
+        self, draws: int, rng: np.random.Generator
+    ) -> Iterator[tuple[FloatingState, list[FloatingState], float]]:
+        """Yield (training state, it with the base's noise ``draws`` times, times it counts)."""
+        redrawn = [self.base.with_more_noise(rng) for _ in range(draws)]
+        for state, times in windows(self):
+            yield state, [self._by_base(state, base) for base in redrawn], times
+
+    def _by_base(self, state, base):
+        """Return a ``state`` with the motion of another ``base``."""
+        kernel, period = self.joints.kernel, self.joints.clock.period
+        motion, rate, up = base.at(state.t, kernel, period)
+        return replace(state, base=motion, base_rate=rate, up=up)

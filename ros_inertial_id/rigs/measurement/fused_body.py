@@ -1,5 +1,6 @@
 """A body whose pose is measured and that carries an IMU: both fused into one motion."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Mapping, Sequence
@@ -36,14 +37,23 @@ class FusedBody:
 
         off : (19,) errors of the numbers of Fused under which the motion is wanted
         """
-        states = []
-        for state, deviation, slope in zip(self.nominal, self.fused.deviation, self.fused.slope):
-            if np.ndim(off):
-                deviation = deviation + slope @ off
-            states.append(
-                _filtered(moved(state, deviation, self.gravity), self.kernel, self.gravity)
-            )
-        return states
+        if not np.ndim(off):
+            return self._deviating(self.fused.deviation)
+        pairs = zip(self.fused.deviation, self.fused.slope)
+        return self._deviating([deviation + slope @ off for deviation, slope in pairs])
+
+    def noisy(self, count: int, rng: np.random.Generator) -> Iterator[list[BodyState]]:
+        """Yield ``count`` times ``states`` with an error drawn by ``rng``."""
+        errors = self.fused.drawn(count, rng)
+        for draw in range(count):
+            yield self._deviating([x + e[draw] for x, e in zip(self.fused.deviation, errors)])
+
+    def _deviating(self, deviations):
+        """Return the BodyState of every stretch with a deviation (N, 18), filtered."""
+        return [
+            _filtered(moved(state, deviation, self.gravity), self.kernel, self.gravity)
+            for state, deviation in zip(self.nominal, deviations)
+        ]
 
 
 def fuse_body(

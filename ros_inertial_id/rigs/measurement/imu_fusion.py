@@ -15,18 +15,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
-from .imu_mounting import (
-    as_mounted,
-    EXTRINSICS,
-    Imu,
-    imu_on,
-    LATE,
-    NUMBERS,
-    root_of,
-    ROTATION,
-    SHIFT,
-)
-from .kalman import at_ticks, Readings, smoothed, steady_jerk
+from .imu_mounting import as_mounted, EXTRINSICS, Imu, imu_on, LATE, NUMBERS, ROTATION, SHIFT
+from .kalman import at_ticks, drawn_errors, Readings, root_of, smoothed, steady_jerk
 from .sources import BodySource
 from ...errors import RecordingError
 from ...measurement.recording import Recording
@@ -83,6 +73,7 @@ class Fused:
     mounting : (n, 19)
     errors : (p, r), errors of the numbers by independent ones of unit size; shared : (p, 6 c) by
         an error [rad, m] of extrinsics that were calibrated, the same in all recordings
+    drawn : (count, rng) -> [(count, N, 3 k), ...] errors of the deviation, for known numbers
     """
 
     imus: tuple[Imu, ...]
@@ -91,6 +82,7 @@ class Fused:
     mounting: np.ndarray
     errors: np.ndarray
     shared: np.ndarray
+    drawn: Callable[[int, np.random.Generator], list[np.ndarray]]
 
     def notes(self) -> dict[str, dict[str, Any]]:
         """Return topic -> what a report says of each IMU."""
@@ -117,7 +109,9 @@ def fuse(
         if fit.step():
             break
     remaining, shared = fit.errors(sources)
-    return Fused(imus, fit.deviation, fit.slope, fit.mounting, root_of(remaining), shared)
+    return Fused(
+        imus, fit.deviation, fit.slope, fit.mounting, root_of(remaining), shared, fit.drawn
+    )
 
 
 def _first_look(recording, sources, tracks, limit):
@@ -151,10 +145,11 @@ class _Linearised:
         self.deviation = [np.zeros((len(x.t), 3 * x.off.shape[1])) for x in tracks]
         self.slope = []
         self._intensity = None  # of the jerk noise, chosen in the first step
+        self._readings = []  # of each track, linearised
 
     def step(self):
         """Linearise at the last estimate and smooth; return whether the mounting has settled."""
-        readings = [
+        self._readings = readings = [
             _linearised(track, self.imus, deviation, self.mounting, self.root)
             for track, deviation in zip(self.tracks, self.deviation)
         ]
@@ -170,6 +165,14 @@ class _Linearised:
         self.deviation = [x.x + x.slope @ self.numbers for x in smooth]
         moved = np.abs(self.numbers - before)
         return (moved < MOUNTING_SETTLED * np.sqrt(np.diag(self.covariance))).all()
+
+    def drawn(self, count, rng):
+        """Return [(count, N, 3 k), ...] errors of the deviation for known numbers, by ``rng``."""
+        out = []
+        for track, readings in zip(self.tracks, self._readings):
+            F, Q = _transition(track, self._intensity)
+            out.append(drawn_errors(F, Q, readings, _start(track), count, rng))
+        return out
 
     def errors(self, sources):
         """
@@ -237,11 +240,22 @@ def _with_slope(readings, deviation):
 
 def _smoothed(track, readings, intensity):
     """Return the Smoothed deviations of a Track for jerk noise of an ``intensity``."""
-    jerk = (np.gradient(track.acceleration, track.period, axis=0) ** 2).mean(0)
-    start = np.outer(VAGUE_START, np.sqrt(np.nanmedian(track.variance, axis=0))).ravel()
+    F, Q = _transition(track, intensity)
+    return smoothed(F, Q, readings, _start(track))
+
+
+def _transition(track, intensity):
+    """Return transition and noise (3 k, 3 k) of the deviation of a Track."""
     # Of the deviation, not of the motion: to take a swing for a random walk shrinks it, and the
     # mounting makes up for that.
-    return smoothed(*steady_jerk(track.period, intensity * jerk), readings, np.diag(start**2))
+    jerk = (np.gradient(track.acceleration, track.period, axis=0) ** 2).mean(0)
+    return steady_jerk(track.period, intensity * jerk)
+
+
+def _start(track):
+    """Return the covariance (3 k, 3 k) of the first deviation of a Track."""
+    start = np.outer(VAGUE_START, np.sqrt(np.nanmedian(track.variance, axis=0))).ravel()
+    return np.diag(start**2)
 
 
 def _check_extrinsics(topic, mounting, unit, P):

@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 
 from .body_state import acceleration_at, white_variance
 from .clock_offset import clock_offset
-from .kalman import at_times
+from .kalman import at_times, root_of
 from .sources import BodySource, read_imu
 from ...errors import RecordingError
 from ...measurement import signals
@@ -115,12 +115,6 @@ def imu_on(
         root[np.ix_(EXTRINSICS, EXTRINSICS)] = root_of(source.covariance)
     variance = white_variance(read - expected).reshape(2, 3).mean(1).repeat(3)
     return Imu(imu.topic, t, values, rotation, late, variance, _silence(t, times), root)
-
-
-def root_of(covariance: np.ndarray) -> np.ndarray:
-    """Return L (k, k) with L L' a ``covariance`` (k, k) that may be singular but for rounding."""
-    w, V = np.linalg.eigh(covariance)
-    return V * np.sqrt(np.maximum(w, 0.0))
 
 
 def _silence(t, times):

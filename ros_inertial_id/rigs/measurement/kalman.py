@@ -7,7 +7,7 @@ is linear in the readings; with their changes by every constant beside them, one
 motion depends on the constants and how likely these are (generalised least squares).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg.lapack import dgesv
@@ -107,6 +107,41 @@ def smoothed(F: np.ndarray, Q: np.ndarray, readings: Readings, start: np.ndarray
         states[k] += gains[k].dot(states[k + 1] - before[k + 1])
     constant -= 0.5 * (square[0, 0] + np.log(np.abs(pivots)).sum())
     return Smoothed(states[:, :, 0], -states[:, :, 1:], square[1:, 1:], square[1:, 0], constant)
+
+
+def drawn_errors(
+    F: np.ndarray,
+    Q: np.ndarray,
+    readings: Readings,
+    start: np.ndarray,
+    draws: int,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """
+    Return errors (draws, N, s) of the Smoothed states of ``readings``, whose constants are known.
+
+    Deviations and readings are drawn as the model has them, and smoothed: what is off has the
+    distribution of the errors, from sample to sample as well (Durbin and Koopman 2002).
+    F, Q, start : see ``smoothed``; rng : that they are drawn from
+    """
+    count, m, size = readings.H.shape
+    true = np.empty((count, size, draws))
+    jerk, x = root_of(Q), root_of(start) @ rng.standard_normal((size, draws))
+    for k in range(count):
+        true[k] = x
+        x = F @ x + jerk @ rng.standard_normal((size, draws))
+    noise = np.sqrt(readings.variance)[:, :, None] * rng.standard_normal((count, m, draws))
+    seen = np.isfinite(readings.residual)
+    read = np.where(seen[:, :, None], readings.H @ true + noise, 0.0)
+    unread = np.where(seen, 0.0, np.nan)
+    found = -smoothed(F, Q, replace(readings, C=read, residual=unread), start).slope
+    return np.moveaxis(found - true, 2, 0)
+
+
+def root_of(covariance: np.ndarray) -> np.ndarray:
+    """Return L (k, k) with L L' a ``covariance`` (k, k) that may be singular but for rounding."""
+    w, V = np.linalg.eigh(covariance)
+    return V * np.sqrt(np.maximum(w, 0.0))
 
 
 def at_ticks(

@@ -6,6 +6,7 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 
 from .body_state import continuous, on_clock
+from .kalman import root_of
 from .marker_cluster import off_layout, register_cluster
 from ...errors import RecordingError
 from ...measurement import signals
@@ -219,16 +220,26 @@ def guessed(clock: signals.Clock, kernel: np.ndarray, period: float) -> float:
     return max(GUESSED_PERIODS * period, min(0.5 * len(kernel) * clock.period, SPARED * longest))
 
 
-def noise_again(
-    series: Series, clock: signals.Clock, kernel: np.ndarray, rng: np.random.Generator
-) -> Series:
+class NoisySeries:
     """
-    Return a Series with white noise added, as much as it has beyond a low-pass ``kernel`` (odd,).
+    A Series whose white noise can be drawn again: what it has beyond a low-pass.
 
-    series : as measured; clock : on which it is looked at; rng : that the noise is drawn from
+    series : as measured; clock : on which it is looked at; kernel : (2 h + 1,) of the motion, of
+    which one that leaves all of it tells nothing from noise
     """
-    noise = signals.white_noise(on_stretches([series], clock), kernel)
-    return replace(series, values=series.values + noise * rng.standard_normal(series.values.shape))
+
+    def __init__(self, series: Series, clock: signals.Clock, kernel: np.ndarray) -> None:
+        self._series = series
+        if len(kernel) == 1:
+            kernel = signals.zero_phase_kernel(clock.period, signals.HIGHEST / clock.period)
+        covariance = signals.white_covariance(on_stretches([series], clock), kernel)
+        self._root = root_of(covariance)
+
+    def again(self, rng: np.random.Generator) -> Series:
+        """Return the Series with as much noise, drawn by ``rng``, added."""
+        values = self._series.values
+        noise = rng.standard_normal(values.shape) @ self._root.T
+        return replace(self._series, values=values + noise)
 
 
 def on_stretches(series: Sequence[Series], clock: signals.Clock) -> list[np.ndarray]:

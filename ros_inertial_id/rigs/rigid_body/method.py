@@ -70,10 +70,8 @@ class RigidBodyOptions(BodiesOptions):
     )
     estimator: str = option(
         'weighted',
-        'estimator; there is no nominal body to lean on; '
-        'instrumental: for several bodies seen by markers, whose noisy '
-        'accelerations shrink what least squares finds',
-        choices=('ordinary', 'weighted', 'instrumental'),
+        'estimator; there is no nominal body to lean on',
+        choices=('ordinary', 'weighted'),
     )
 
 

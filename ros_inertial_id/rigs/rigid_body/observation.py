@@ -16,7 +16,6 @@ from .rates import read_rates, state_of_rates
 from .rig import BodyRig
 from .sensor import force_sign, refuse_other_force, sensor_turn
 from ..bodies.observation import (
-    beyond_motion,
     BodiesObservation,
     BodiesState,
     clock_and_filter,
@@ -32,7 +31,7 @@ from ..measurement.body_state import (
 )
 from ..measurement.sources import (
     common_clock,
-    noise_again,
+    NoisySeries,
     on_stretches,
     read_imu,
     read_pose,
@@ -82,21 +81,17 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
         sources={s.topic: dict(s.note) for s in [*motion.seen, *wrenches]},
     )
 
-    def of_series(series, low_pass):
-        return lambda t: motion.states(t, low_pass, series)
+    def of_series(series):
+        return lambda t: motion.states(t, kernel, series)
 
-    def noisy(rng):
-        beyond = beyond_motion(clock, kernel)
-        return of_series([noise_again(s, clock, beyond, rng) for s in measured], kernel)
-
+    again = [NoisySeries(s, clock, kernel) for s in measured]
     observation = BodiesObservation(
         clock,
         kernel,
-        of_series(measured, kernel),
+        of_series(measured),
         tuple(wrenches),
         summary,
-        lambda low_pass: of_series(measured, low_pass),
-        noisy,
+        lambda count, rng: [of_series([s.again(rng) for s in again]) for _ in range(count)],
     )
     _check_moving(observation, motion.seen[0].topic)
     return _oriented(robot, options, observation)

@@ -6,7 +6,6 @@ one side, the known mass that was added on the other.  Vibrations of the empty p
 nothing but ratios (every term could be doubled); the added mass sets the scale.
 """
 
-from dataclasses import replace
 from typing import Iterator
 
 import numpy as np
@@ -14,9 +13,9 @@ from scipy.spatial.transform import Rotation
 
 from .rig import displacement, Rest
 from ..bodies.observation import BodiesState
-from ..dynamics.rigid_bodies import composite_rows, own_rows, ROW_UNITS, wrench_groups
+from ..dynamics.rigid_bodies import composite_rows, ROW_UNITS, wrench_groups
 from ...dynamics.friction import law_of
-from ...dynamics.inertial_parameters import inertia_tensor, Parameter, SCALES, SYMBOLS, UNITS
+from ...dynamics.inertial_parameters import Parameter, SCALES, SYMBOLS, UNITS
 from ...dynamics.regressor import BLOCK, RegressorBlock
 
 PAIRS = tuple((i, j) for i in range(6) for j in range(i, 6))
@@ -75,32 +74,6 @@ def stiffness_of(value: np.ndarray) -> np.ndarray:
     for k, (i, j) in enumerate(PAIRS):
         K[i, j] = K[j, i] = value[10 + k]
     return K
-
-
-def predicted_state(
-    state: BodiesState, rest: Rest, value: np.ndarray, added: np.ndarray
-) -> BodiesState:
-    """
-    Return the BodiesState with the accelerations that parameters ``value`` (43,) predict.
-
-    From displacements and velocities alone: [m, -[mc]x; [mc]x, I] [acc; alpha] = wrench - bias.
-
-    state : of the platform; rest : pose from which displacements count
-    added : (10,) parameters of what was added, in the platform's frame
-    """
-    body, pi = state.bodies[0], value[:10] + added
-    x, dx = displacement(body, rest)
-    wrench = value[37:43] - x @ stiffness_of(value) - dx * value[31:37]
-    into = body.rotation().transpose(0, 2, 1)
-    still = np.zeros_like(body.omega)
-    bias = np.einsum('ikn,k->in', own_rows(replace(body, acc=still, alpha=still)), pi)
-    S = np.cross(np.eye(3), pi[1:4])  # rows e x mc: S @ v = mc x v
-    M = np.block([[pi[0] * np.eye(3), -S], [S, inertia_tensor(pi)]])
-    wrench_on_body = np.hstack(
-        [np.einsum('nij,nj->ni', into, part) for part in np.hsplit(wrench, 2)]
-    )
-    acc, alpha = np.hsplit(np.linalg.solve(M, wrench_on_body.T - bias).T, 2)
-    return replace(state, bodies=(replace(body, acc=acc, alpha=alpha),))
 
 
 def calibration_blocks(

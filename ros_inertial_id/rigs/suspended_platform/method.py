@@ -61,10 +61,9 @@ class SuspendedPlatformOptions(BodiesOptions):
         'differentiated', 'poses are differentiated', choices=('differentiated',)
     )
     estimator: str = option(
-        'instrumental',
-        'estimator; there is no nominal body to lean on, and '
-        'accelerations are noisy, which shrinks what least squares finds',
-        choices=('ordinary', 'weighted', 'instrumental'),
+        'weighted',
+        'estimator; there is no nominal body to lean on',
+        choices=('ordinary', 'weighted'),
     )
 
 

@@ -16,7 +16,7 @@ from .rig import PlatformRig
 from ..bodies.joints import carried, Joint, jointed
 from ..measurement.body_state import BodyState, on_clock, state_of_pose
 from ..measurement.fused_body import fuse_body, FusedBody
-from ..measurement.sources import half_width, noise_again
+from ..measurement.sources import half_width
 from ...measurement import signals
 from ...measurement.recording import Recording
 
@@ -35,14 +35,23 @@ class PlatformMotion:
         self._states: dict[tuple, BodyState] = {}
         self._postures: dict[tuple, list[tuple[np.ndarray, float]]] = {}
 
-    def filtered(self, kernel: np.ndarray) -> 'PlatformMotion':
-        """Return the motion by its poses alone, behind another low-pass ``kernel`` (odd,)."""
-        return PlatformMotion(self.robot, self.series, kernel, self.period)
+    def noisy(
+        self, again: Sequence[Any], count: int, rng: np.random.Generator
+    ) -> list['PlatformMotion']:
+        """
+        Return the motion ``count`` times with noise of all sensors drawn by ``rng``.
 
-    def noisy(self, clock: signals.Clock, rng: np.random.Generator) -> 'PlatformMotion':
-        """Return the motion with noise of its poses drawn by ``rng`` again, seen on ``clock``."""
-        out = copy(self)  # with the same postures, and what IMUs improved as it is
-        out.series = [s and noise_again(s, clock, self.kernel, rng) for s in self.series]
+        again : NoisySeries of every body, None where there is none
+        """
+        fused = {body: fused.noisy(count, rng) for body, fused in self.fused.items()}
+        out = []
+        for _ in range(count):
+            motion = copy(self)  # with the same postures
+            motion.series = [s and s.again(rng) for s in again]
+            motion._states = dict(self._states)
+            for body, states in fused.items():
+                motion._states.update(zip(self._keys[body], next(states)))
+            out.append(motion)
         return out
 
     def fuse(

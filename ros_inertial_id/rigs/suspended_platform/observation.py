@@ -1,6 +1,7 @@
 """Observation of a suspended platform: poses from markers, joints held or moving."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from .motion import HELD, PlatformMotion
 from .rig import PlatformRig
 from ..bodies.observation import BodiesObservation, clock_and_filter, marker_doubts
 from ..measurement.body_state import choose_pose_cutoff, white_variance
-from ..measurement.sources import common_clock, on_stretches, read_pose
+from ..measurement.sources import common_clock, NoisySeries, on_stretches, read_pose
 from ...errors import RecordingError
 from ...measurement import signals
 from ...measurement.recording import Recording
@@ -48,9 +49,8 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
         sources=sources,
         doubts=marker_doubts(sources),
     )
-    return BodiesObservation(
-        clock, kernel, motion, (), summary, motion.filtered, lambda rng: motion.noisy(clock, rng)
-    )
+    again = [s and NoisySeries(s, clock, kernel) for s in series]
+    return BodiesObservation(clock, kernel, motion, (), summary, partial(motion.noisy, again))
 
 
 def _pose(recording, source, origin):

@@ -67,9 +67,9 @@ def test_noise_of_the_angle_is_in_the_standard_errors():
         cutoff=cutoff,
     )
     stated = values(model, 'standard_error')
-    # The size of the noise is estimated, and what it does is drawn: each to a tenth.
+    # The size of the noise is estimated to a tenth; 24 draws know what it does to a seventh.
     np.testing.assert_allclose(
-        [stated[n] for n in oracle.FOUR], np.std(scatter, axis=0)[[0, 1, 3, 4]], rtol=0.3
+        [stated[n] for n in oracle.FOUR], np.std(scatter, axis=0)[[0, 1, 3, 4]], rtol=0.4
     )
     for entry in model.base:
         if entry['name'] in oracle.FOUR:

@@ -5,6 +5,7 @@ import numpy as np
 from ros_inertial_id.rigs.measurement.kalman import (
     at_ticks,
     at_times,
+    drawn_errors,
     Readings,
     smoothed,
     steady_jerk,
@@ -111,3 +112,33 @@ def test_between_slow_ticks_a_fast_motion_is_not_flattened():
     exact = np.stack([np.sin(w * times), np.cos(w * times)], axis=1)
     # A cubic spline errs by (w h)^4 / 384 at most, 0.3 %.
     np.testing.assert_allclose(found, exact, atol=0.006)
+
+
+def test_drawn_errors_have_the_covariance_of_all_samples_together():
+    """By the joint normal distribution of twelve samples, of which one was not seen."""
+    count, draws, rng = 12, 4000, np.random.default_rng(2)
+    F, Q = steady_jerk(0.1, np.array([3.0]))
+    start, variance = np.diag([1.0, 2.0, 4.0]), 0.04
+    residual = rng.standard_normal((count, 1))
+    residual[5] = np.nan
+    readings = Readings(
+        np.broadcast_to([[1.0, 0.0, 0.0]], (count, 1, 3)),
+        np.zeros((count, 1, 0)),
+        residual,
+        np.full((count, 1), variance),
+    )
+    errors = drawn_errors(F, Q, readings, start, draws, rng).reshape(draws, -1)
+    to_come = [np.linalg.matrix_power(F, k) for k in range(count)]
+    noises = [start, *[Q] * (count - 1)]
+    prior = np.zeros((3 * count, 3 * count))
+    for k, noise in enumerate(noises):
+        move = np.vstack([np.zeros((3, 3))] * k + to_come[: count - k])
+        prior += move @ noise @ move.T
+    H = np.kron(np.delete(np.eye(count), 5, axis=0), [1.0, 0.0, 0.0])
+    gain = prior @ H.T @ np.linalg.inv(H @ prior @ H.T + variance * np.eye(count - 1))
+    expected = prior - gain @ H @ prior
+    size = np.sqrt(np.diag(expected))
+    # 4000 draws know a correlation to 1.6 %.
+    np.testing.assert_allclose(
+        np.cov(errors.T) / np.outer(size, size), expected / np.outer(size, size), atol=0.08
+    )
