@@ -45,7 +45,7 @@ from ..errors import EstimationError, InertialIdError, RecordingError
 from ..identification.choose.nuisances import nuisances, OF_JOINTS
 from ..identification.choose.time_offset import aligned
 from ..identification.identified_model import IdentifiedModel
-from ..identification.prepare.dataset import Dataset, read_dataset
+from ..identification.prepare.dataset import Dataset, lack_of_inertias, read_dataset
 from ..identification.reduce.model_columns import ModelColumns
 from ..identification.reduce.wide_factor import wide_factor
 from ..measurement.recording import Recording
@@ -96,6 +96,9 @@ def model_checks(
     options, method, urdf = settings
     try:
         data = read_dataset([recording], options, method, urdf)
+        lacking = lack_of_inertias(data)
+        if lacking and model is None:
+            return ModelChecks((not_prepared(lacking),), {})
         choice = by_best_velocity(data, signals)
         test = recording_under_test(choice.data, model, every=1)
         touched = contacts(choice.data, test.model_columns, test.column_indices)

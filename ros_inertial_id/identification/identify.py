@@ -23,7 +23,7 @@ from .judge.statistics import cross_validated, judge
 from .judge.validation import explained, Folds, Outside, ResidualPass
 from .model.held_laws import held_rows, HeldRows, ratios_in_simulators
 from .model.outcome import model_of
-from .prepare.dataset import Dataset, Progress, read_dataset
+from .prepare.dataset import Dataset, lack_of_inertias, Progress, read_dataset
 from .prepare.mounting import check_robot, with_sums
 from .reduce.model_columns import ModelColumns
 from .reduce.structure import Structure
@@ -31,13 +31,12 @@ from .reduce.wide_factor import wide_factor, wide_structure, WideFactor, without
 from .settings import prediction_options
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
-from ..errors import ConfigError, RecordingError, RobotModelError
+from ..errors import ConfigError, RecordingError
 from ..estimation.base_parameters import with_known
 from ..estimation.r_factors import one_thread
 from ..estimation.residuals import Residuals
 from ..measurement.recording import Recording
 from ..methods import DEFAULT_METHOD
-from ..methods.capabilities import ClosedLoops
 from ..options import check_ranges
 
 FIXED = 10.0  # [Hz], the cutoff behind which other tools state their residuals
@@ -219,22 +218,10 @@ def _at_fixed_cutoff(data: Dataset) -> Dataset | None:
 
 def _checked_parameters(data: Dataset) -> tuple[Parameter, ...]:
     """Return the Parameters with what is given; refuse what an estimator cannot do without."""
+    lacking = lack_of_inertias(data)
+    if lacking:
+        raise lacking
     options, robot = data.options, data.robot
-    virtual: Sequence[str] = ()
-    if isinstance(data.method, ClosedLoops):
-        virtual = data.method.virtual_links(robot)
-    bare = [
-        name
-        for name, pi in zip(robot.link_names, robot.inertias)
-        if pi[0] <= 0.0 and name not in virtual
-    ]
-    if bare and options.estimator == 'ridge':
-        raise RobotModelError(
-            'the URDF has links without inertia',
-            found=getattr(robot, 'doubts', ()) or bare,
-            expected='nominal inertias in kg, m and kg m^2, which the ridge estimator leans on',
-            do='correct <inertial>, or use estimator: weighted',
-        )
     if options.given and options.estimator != 'ridge':
         raise ConfigError(
             'given parameters',

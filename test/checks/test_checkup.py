@@ -1,6 +1,7 @@
 """Test the checkup: clean recordings pass, every injected fault is found under its name."""
 
 from dataclasses import replace
+import re
 
 import mujoco_arm
 import numpy as np
@@ -34,6 +35,14 @@ def test_clean_recordings_are_good_and_nothing_is_left_out(name, seed, mounting)
     assert [f.name for f in result.checks if f.severity != NOTE] == []
     assert result.verdict.word == GOOD and result.masked == (0.0,)
     assert cleaned([recording], result)[0] is recording  # so its numbers are as without a checkup
+
+
+def test_a_description_without_masses_is_refused_as_identify_refuses_it(arm):
+    """Free bodies lean on what is described as well: the check said "usable", at 7 % for .4."""
+    massless = re.sub(r'mass value="[^"]*"', 'mass value="0"', arm.robot_description)
+    result = check([replace(arm, robot_description=massless)], OPTIONS)
+    assert result.verdict.word == DO_NOT_USE
+    assert 'links without inertia' in result.verdict.reasons[0]
 
 
 LEVEL = {'encoder zero': 2, 'effort delayed': 2, 'one gain': 2}

@@ -25,6 +25,7 @@ from ...dynamics.robot_model import RobotModel
 from ...errors import RecordingError, RobotModelError
 from ...measurement.recording import Recording
 from ...methods import METHODS
+from ...methods.capabilities import ClosedLoops
 from ...methods.contract import Method, Observation, Robot, State
 
 SAME_KINEMATICS = 1e-6  # [m or 1] of placements and axes, as in RobotModel.kinematics_sha256
@@ -299,3 +300,24 @@ def _observed(
         reasons = [f'{", ".join(names)}: {reason}' for reason, names in refused.items()]
         raise RecordingError('; '.join(reasons))
     return tuple(observations)
+
+
+def lack_of_inertias(data: Dataset) -> RobotModelError | None:
+    """Return what to raise where links have no mass, and the estimator leans on what they have."""
+    robot = data.robot
+    virtual: Sequence[str] = ()
+    if isinstance(data.method, ClosedLoops):
+        virtual = data.method.virtual_links(robot)
+    bare = [
+        name
+        for name, pi in zip(robot.link_names, robot.inertias)
+        if pi[0] <= 0.0 and name not in virtual
+    ]
+    if not bare or data.options.estimator != 'ridge':
+        return None
+    return RobotModelError(
+        'the URDF has links without inertia',
+        found=getattr(robot, 'doubts', ()) or bare,
+        expected='nominal inertias in kg, m and kg m^2, which the ridge estimator leans on',
+        do='correct <inertial>, or use estimator: weighted',
+    )
