@@ -20,6 +20,7 @@ import numpy as np
 
 from .inertial_parameters import Parameter
 from ..errors import ConfigError
+from ..options import option
 
 JOINT_TERMS = ('damping', 'friction', 'armature')  # attributes of a joint that pinocchio has
 FORGOTTEN = -40.0  # logarithm of what is left of a number that rounding cannot tell from none
@@ -27,6 +28,17 @@ FORGOTTEN = -40.0  # logarithm of what is left of a number that rounding cannot 
 # 1 - loss times: a gear that loses more locks itself, and its motor has to push the load down.
 LARGEST_LOSS = 1.0
 STRIBECK_STEP = 0.01  # [rad/s] over which S(v), the sign of the speed, changes in its laws
+
+
+@dataclass(frozen=True)
+class WidthOptions:
+    """How steep dry friction is at standstill."""
+
+    coulomb_width: float = option(
+        -1.0,
+        'speed over which Coulomb friction changes sign; 0: a step, below 0: found from the data',
+        unit='rad/s or m/s',
+    )
 
 
 @dataclass(frozen=True)

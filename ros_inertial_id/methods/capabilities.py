@@ -25,7 +25,7 @@ FORCE_SCALE_ERROR = 0.01  # of torques and forces as sensors, currents and weigh
 
 
 class Live(ABC):
-    """Rows of a running robot: its torques are predicted, its parameters estimated online."""
+    """Rows of a running robot: its torques are predicted."""
 
     @abstractmethod
     def source(self, robot: Any, options: Any, lag: float, summary: Summary) -> LiveSource[Any]:
@@ -35,6 +35,10 @@ class Live(ABC):
         lag : age of the newest state [s]
         summary : of the first observation that the model comes from
         """
+
+
+class LearnsOnline(Live):
+    """Its source reaches as far back as filters of recordings do: parameters are estimated, too."""
 
 
 class DirectTorques(ABC):

@@ -12,8 +12,8 @@ import numpy as np
 
 from .arm_friction import ArmFriction, friction_of, speed_ratios
 from .arm_prediction import ArmPrediction
-from .capabilities import DirectTorques, JointTorques, Live, Tiltable, TimeOffsetOptions
-from ..dynamics.friction import check_laws, given_widths, LAWS, laws_by_default
+from .capabilities import DirectTorques, JointTorques, LearnsOnline, Tiltable, TimeOffsetOptions
+from ..dynamics.friction import check_laws, given_widths, LAWS, laws_by_default, WidthOptions
 from ..dynamics.inertial_parameters import body_parameters, Parameter
 from ..dynamics.regressor import bodies_rows, gravity_slopes, in_blocks, RegressorBlock, RowGroup
 from ..dynamics.robot_model import robot_from_options, RobotModel, RobotOptions
@@ -37,7 +37,7 @@ UNIT = 'N m'
 
 
 @dataclass(frozen=True)
-class FrictionOptions:
+class FrictionOptions(WidthOptions):
     """Which friction the joints have."""
 
     friction: tuple[str, ...] = option(
@@ -46,12 +46,6 @@ class FrictionOptions:
         'presliding or coulomb (the data choose), offset, armature, and where they predict '
         'better spring, power and coulomb_load, in single joints harmonics of a turn',
     )
-    coulomb_width: float = option(
-        -1.0,
-        'speed over which Coulomb friction changes sign; 0: a step, below 0: chosen from '
-        'the data, or a presliding distance instead',
-        unit='rad/s',
-    )
 
 
 @dataclass(frozen=True)
@@ -59,7 +53,7 @@ class SerialArmOptions(RobotOptions, SignalOptions, FrictionOptions, TimeOffsetO
     """All options of the method; the recorder and nodes declare them as parameters."""
 
 
-class SerialArm(JointTorques[RobotModel, SerialArmOptions], Live, DirectTorques, Tiltable):
+class SerialArm(JointTorques[RobotModel, SerialArmOptions], LearnsOnline, DirectTorques, Tiltable):
     """Joint torques of a tree robot: rows of one joint each, in N m (N)."""
 
     name = 'serial_arm'

@@ -39,7 +39,7 @@ from ..measurement.joints.commands import command_topics
 from ..measurement.recording import Channel, joined, Recording
 from ..measurement.summary import Summary
 from ..methods import DEFAULT_METHOD, METHODS, methods_of
-from ..methods.capabilities import Live
+from ..methods.capabilities import LearnsOnline
 
 EXAMINED_FIRST = 8.0  # [s] of motion by which the signals are examined
 KEPT_SECONDS = 30.0  # [s] that are kept
@@ -89,9 +89,11 @@ class OnlineIdentification:
         self, urdf: str, options: Any, method: str = DEFAULT_METHOD, forget: float = 0.0
     ) -> None:
         kind = METHODS[method]
-        if not isinstance(kind, Live):
+        if not isinstance(kind, LearnsOnline):
             raise ConfigError(
-                'nothing to learn online', found=f'method {method}', exists=methods_of(Live)
+                'nothing to learn online',
+                found=f'method {method}',
+                exists=methods_of(LearnsOnline),
             )
         self._urdf, self._method, self._options = urdf, kind, options
         self.commands = command_topics(options)

@@ -24,7 +24,27 @@ LONGEST_HISTORY = 256  # rows; of more the smallest reversals go: noise at rest 
 
 
 @dataclass(frozen=True)
-class SignalOptions(DriveOptions):
+class CutoffOptions:
+    """What is cut off."""
+
+    cutoff: float = option(
+        0.0, 'low-pass cutoff; 0: chosen from the data', unit='Hz', at_least=0.0
+    )
+
+
+@dataclass(frozen=True)
+class VelocityOptions:
+    """Which joint velocities are used."""
+
+    velocity: str = option(
+        'auto',
+        'use measured velocities, differentiated positions, or decide by agreement',
+        choices=('auto', 'measured', 'differentiated'),
+    )
+
+
+@dataclass(frozen=True)
+class SignalOptions(CutoffOptions, VelocityOptions, DriveOptions):
     """How joint signals are read and prepared."""
 
     joint_states_topic: str = topic_option(
@@ -36,14 +56,6 @@ class SignalOptions(DriveOptions):
         '',
         'JointState topic of the efforts, where they are not in the joint states; of drives '
         'that are commanded the topic of the commands, and one of a feedforward beside it',
-    )
-    velocity: str = option(
-        'auto',
-        'use measured velocities, differentiated positions, or decide by agreement',
-        choices=('auto', 'measured', 'differentiated'),
-    )
-    cutoff: float = option(
-        0.0, 'low-pass cutoff; 0: chosen from the data', unit='Hz', at_least=0.0
     )
     decimate: int = option(
         0,

@@ -14,6 +14,7 @@ from ..estimation.noisy_rows import NoisyMotion
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
 from ...dynamics.robot_model import RobotOptions
+from ...measurement.joints.kinematic_state import CutoffOptions
 from ...measurement.summary import Summary
 from ...methods.capabilities import Addition, DescribesRobots, Limit, WithAdditions
 from ...methods.contract import Method, OptionsT, RobotT
@@ -21,11 +22,13 @@ from ...options import option
 
 
 @dataclass(frozen=True)
-class BodiesOptions(RobotOptions):
+class BodiesOptions(RobotOptions, CutoffOptions):
     """What both methods of bodies are asked for."""
 
-    cutoff: float = option(
-        0.0, 'low-pass cutoff; 0: chosen from the data', unit='Hz', at_least=0.0
+    estimator: str = option(
+        'weighted',
+        'estimator; there is no nominal body to lean on',
+        choices=('ordinary', 'weighted'),
     )
 
 

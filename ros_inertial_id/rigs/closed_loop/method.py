@@ -48,8 +48,8 @@ from ...methods.capabilities import (
     JointMotion,
     KnownOptions,
     LateEfforts,
+    LearnsOnline,
     Limit,
-    Live,
     TimeOffsetOptions,
     WithAdditions,
 )
@@ -86,7 +86,7 @@ class ClosedLoop(
     LateEfforts,
     NoisyMotion,
     WithAdditions,
-    Live,
+    LearnsOnline,
 ):
     """Torques of a mechanism with loops, projected onto its independent coordinates."""
 

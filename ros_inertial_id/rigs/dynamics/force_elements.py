@@ -27,6 +27,7 @@ from ...dynamics.friction import (
     law_of,
     LAWS,
     of_slide,
+    WidthOptions,
 )
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.robot_model import RobotModel
@@ -52,17 +53,11 @@ SMOOTH_LAWS = (
 
 
 @dataclass(frozen=True)
-class ForceOptions:
+class ForceOptions(WidthOptions):
     """Which springs and friction the mechanism has."""
 
     friction: tuple[str, ...] = option(
         (), 'friction of joints, dependent ones too: "JOINT LAW ..." or "all LAW ..."'
-    )
-    coulomb_width: float = option(
-        -1.0,
-        'speed over which Coulomb friction changes sign; 0: a step, below 0: found from the '
-        'data for every joint',
-        unit='rad/s or m/s',
     )
     springs: tuple[str, ...] = option(
         (), 'springs: "joint JOINT [REST]", "between LINK LINK [LENGTH]"'

@@ -24,7 +24,7 @@ from .robot import CARRIED, floating_robot, FloatingRobot, FLYING, STANDING
 from .rows import efforts, FloatingRows, groups_of, ROWS_BLOCK
 from ..estimation.common_errors import CommonErrors, MovedRows
 from ..estimation.motion_noise import DRAWS, NoisyRows, rows_of_noise
-from ...dynamics.friction import check_laws, given_widths, JOINT_TERMS, law_of
+from ...dynamics.friction import check_laws, given_widths, JOINT_TERMS, law_of, WidthOptions
 from ...dynamics.inertial_parameters import body_parameters, Parameter
 from ...dynamics.regressor import RegressorBlock
 from ...dynamics.robot_model import RobotOptions
@@ -50,7 +50,7 @@ ROLL = ('x', 'y', 'z')  # axes of the base, about which it turns
 
 
 @dataclass(frozen=True)
-class FloatingBaseOptions(RobotOptions, SignalOptions):
+class FloatingBaseOptions(RobotOptions, SignalOptions, WidthOptions):
     """All options of the method; the recorder and nodes declare them as parameters."""
 
     base: str = option(
@@ -80,12 +80,6 @@ class FloatingBaseOptions(RobotOptions, SignalOptions):
     friction: tuple[str, ...] = option(
         tuple(map(law_of, JOINT_TERMS)),
         'friction laws of every joint, see dynamics/friction.py',
-    )
-    coulomb_width: float = option(
-        -1.0,
-        'speed over which Coulomb friction changes sign; below 0: chosen from WIDTHS by the data',
-        unit='rad/s',
-        at_most=10.0,
     )
     find_time_offset: bool = option(
         True, 'find how late the base and the efforts are stamped, within 0.05 s'

@@ -21,9 +21,10 @@ from ..dynamics.rigid_bodies import AXES, composite_rows, own_rows, ROW_UNITS, w
 from ...dynamics.inertial_parameters import Parameter, ten_of_body
 from ...dynamics.regressor import BLOCK, RegressorBlock
 from ...errors import ConfigError
+from ...measurement.joints.kinematic_state import VelocityOptions
 from ...measurement.recording import Recording
 from ...measurement.summary import Summary
-from ...methods.capabilities import Addition, Limit, Live
+from ...methods.capabilities import Addition, LearnsOnline, Limit
 from ...options import option, topic_option
 
 BIAS_SCALE, BIAS_PRIOR_SD = (1.0,) * 3 + (0.1,) * 3, (200.0,) * 3 + (20.0,) * 3  # [N], [N m]
@@ -33,7 +34,7 @@ PRINCIPAL = ('mx', 'my', 'mz', 'Ixx', 'Iyy', 'Izz')
 
 
 @dataclass(frozen=True)
-class RigidBodyOptions(BodiesOptions):
+class RigidBodyOptions(BodiesOptions, VelocityOptions):
     """All options of the method; the recorder and nodes declare them as parameters."""
 
     wrench_topic: str = topic_option('', 'topic of the sensor; empty: the only one there is')
@@ -63,19 +64,9 @@ class RigidBodyOptions(BodiesOptions):
         at_least=1e-6,
     )
     size: float = option(0.3, 'how far from its frame its mass may be', unit='m', at_least=1e-4)
-    velocity: str = option(
-        'auto',
-        'use measured joint velocities, differentiated positions, or decide by agreement',
-        choices=('auto', 'measured', 'differentiated'),
-    )
-    estimator: str = option(
-        'weighted',
-        'estimator; there is no nominal body to lean on',
-        choices=('ordinary', 'weighted'),
-    )
 
 
-class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], Live):
+class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], LearnsOnline):
     """Wrenches on bodies whose motion is measured: six rows per group of bodies."""
 
     name = 'rigid_body'

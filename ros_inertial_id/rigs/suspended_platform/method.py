@@ -60,11 +60,6 @@ class SuspendedPlatformOptions(BodiesOptions):
     velocity: str = option(
         'differentiated', 'poses are differentiated', choices=('differentiated',)
     )
-    estimator: str = option(
-        'weighted',
-        'estimator; there is no nominal body to lean on',
-        choices=('ordinary', 'weighted'),
-    )
 
 
 class SuspendedPlatform(
