@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from .assignment import least_assignment
+from .delays import way_of
 from .finding import DOUBTFUL, severity_of, WRONG
 from .recording_under_test import Alternative, DESCRIBED, FREE, RecordingUnderTest, Sizes
 from .thresholds import (
@@ -247,13 +248,6 @@ def _late(test, name, joints, delay, least):
         severity,
         below_report_size=_is_no_delay(test, joints, delay, least),
     )
-
-
-def way_of(delay: float) -> str:
-    """Return whether what has a ``delay`` [s] is behind something or ahead of it."""
-    if delay > 0:
-        return 'behind'
-    return 'ahead of'
 
 
 def _is_no_delay(test, joints, delay, least):

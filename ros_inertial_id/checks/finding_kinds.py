@@ -611,6 +611,13 @@ MODEL_KINDS: dict[str, FindingKind] = {
 
 # Of rigs.
 RIG_KINDS: dict[str, FindingKind] = {
+    'forces late': FindingKind(
+        'the measured forces and torques are {delay} the motion, and are read where it is',
+        'nothing to do: the delay is taken off',
+        'rate of the forces, under a prior of 1 ms with heavy tails',
+        'ms',
+        NOTE,
+    ),
     'residual beyond noise': FindingKind(
         'the residual of {row} is {times:.1f} times what the noise of the channels makes',
         'look for what moves or pushes besides, and whether springs, lengths, layouts, '
