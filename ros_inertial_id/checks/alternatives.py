@@ -27,7 +27,6 @@ from .thresholds import (
 )
 from ..identification.choose.choice import LARGEST_TILT
 from ..identification.prepare.mounting import across_gravity, turned
-from ..identification.reduce.described import USUAL_LOAD
 
 USUAL_DELAY = 0.05  # [s], prior deviations of what is sought
 USUAL_ZERO = 0.1  # [rad]
@@ -349,14 +348,54 @@ def compensated(test: RecordingUnderTest) -> Iterator[Alternative]:
     yield Alternative('gravity compensated', every, test.with_target(target), words)
 
 
-def payload(test: RecordingUnderTest) -> Iterator[Alternative]:
-    """Yield a load at the last link; a negative mass is none."""
+def other_body(test: RecordingUnderTest) -> Iterator[Alternative]:
+    """Yield the link that explains surely more than a load, else a load at the last link."""
     if not test.described:
         return
-    judge = test.loaded_bodies
-    stacked = judge.stacked(range(judge.count), test.targets([test.plain], DESCRIBED))
-    mass = float(judge.solved_targets(stacked)[-len(USUAL_LOAD), 0])
-    if mass > max(LEAST_LOAD, LOAD_OF_LINK * test.nominal[-10]):
-        change = replace(test.plain, load=True)
-        words = {'mass': f'{mass:+.2g}'}
-        yield Alternative('payload not declared', [test.count - 1], change, words)
+    links = _surely_no_load(test)
+    if links:
+        yield _link_described_otherwise(test, links)
+    elif test.each_link_free[-1].mass > _least_mass(test, -1):  # a negative mass is no load
+        words = {'mass': test.each_link_free[-1].mass_words}
+        yield _other_link(test, 'payload not declared', test.count - 1, words)
+
+
+def _link_described_otherwise(test, links):
+    """Return that one of ``links``, which explain alike, is other than described, if it is most."""
+    names = test.data.robot.link_names
+    lacks = [f'{names[k]} lacks about {test.each_link_free[k].mass_words} kg' for k in links]
+    words = {'lacks': ', or that of '.join(lacks)}
+    out = _other_link(test, 'link described otherwise', links[0], words)
+    return replace(out, below_report_size=not test.each_link_free[links[0]].explains_most)
+
+
+def _other_link(test, name, link, words):
+    return Alternative(name, [link], replace(test.plain, link=link), words)
+
+
+def _surely_no_load(test):
+    """Return the links but the last that explain surely more than it; the best, and those alike."""
+    likely = [k for k in range(test.count - 1) if _is_other_mass(test, k)]
+    if not likely:
+        return []
+    changes = [replace(test.plain, link=k) for k in (*likely, test.count - 1)]
+    *errors, loaded = test.left_out(changes, DESCRIBED)
+    by_link = dict(zip(likely, errors))
+    surely = [k for k in likely if _is_surely_less(test, by_link[k], loaded)]
+    surely.sort(key=lambda k: test.gap(by_link[k], loaded)[0])
+    return [k for k in surely if not _is_surely_less(test, by_link[surely[0]], by_link[k])]
+
+
+def _is_surely_less(test, errors, others):
+    gap, error = test.gap(errors, others)
+    return gap < -SURE_OF_CAUSE * error
+
+
+def _is_other_mass(test, link):
+    """Return whether the mass of a ``link`` is off by more than those of descriptions are."""
+    return abs(test.each_link_free[link].mass) > _least_mass(test, link)
+
+
+def _least_mass(test, link):
+    """Return the mass [kg] by which a ``link`` is otherwise than descriptions usually are."""
+    return max(LEAST_LOAD, LOAD_OF_LINK * test.nominal.reshape(-1, 10)[link, 0])

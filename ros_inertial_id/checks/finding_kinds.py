@@ -467,6 +467,11 @@ MODEL_KINDS: dict[str, FindingKind] = {
         'add the tool or payload to the description',
         NOTE,
     ),
+    'link described otherwise': _cause(
+        'the description of {lacks}, the other links taken as described',
+        'correct its inertial, or add what is mounted on it',
+        NOTE,
+    ),
     'effort offset drifts': _cause(
         'the efforts of {joints} drift by {size} {unit} from the beginning to the end '
         '({share:.2g} % of the torque)',

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .causes import causes, CHECKS, Explanation, LOADED
+from .causes import causes, CHECKS, Explanation, OTHER_BODY
 from .changes_in_time import with_changes
 from .checked import masks, without_bad
 from .contacts import contacts
@@ -123,7 +123,7 @@ def _checked(test, choice, model, signals):
         explained = _explained(test, choice, model, signals)
         findings += _with_delay(explained, late)
     else:
-        findings += causes(test, (LOADED,)).findings
+        findings += causes(test, (OTHER_BODY,)).findings
         findings += late
     findings += _gains_from_masses(test)
     if getattr(test.data.robot, 'parents', ()).count(-1) > 1:
@@ -176,7 +176,7 @@ def _explained(test, choice, model, signals):
         if data is not choice.data:
             every = -(-data.samples(training=True) // CAUSE_SAMPLES)
             test = recording_under_test(data, model, every, test.wide)
-    explanation = with_changes(test, causes(test, (*CHECKS, LOADED)))
+    explanation = with_changes(test, causes(test, (*CHECKS, OTHER_BODY)))
     findings = list(explanation.findings)
     if findings:
         findings += _contacts_beside(test, explanation)

@@ -123,28 +123,19 @@ class EffortSource:
 
         state : JointSpaceState
 
-        Of measured efforts see ``smooth_rate``.  Of commanded drives it is that of the commanded
-        part, which has no noise: measured positions and velocities are not late.
+        Of measured efforts it is the rate over about a period of the cutoff: motion ends at a
+        third of the cutoff, so that little of its rate is lost and most of the noise, which would
+        make an estimated delay too small.  Of commanded drives it is that of the commanded part,
+        which has no noise: measured positions and velocities are not late.
         """
+        t = state.t
         if state.late is not None:
-            return np.asarray(np.gradient(state.late, state.t, axis=0))
-        return smooth_rate(state.t, state.tau)
-
-
-def smooth_rate(t: np.ndarray, efforts: np.ndarray) -> np.ndarray:
-    """
-    Return the rate (N, k) of measured ``efforts`` (N, k) over about a period of the cutoff.
-
-    Motion ends at a third of the cutoff, so that little of its rate is lost and most of the noise,
-    which would make an estimated delay too small.
-
-    t : (N,) [s] of training samples
-    """
-    sample = np.arange(len(t))
-    first = np.maximum(sample - RATE_SPAN, 0)
-    last = np.minimum(sample + RATE_SPAN, len(t) - 1)
-    seconds = np.maximum(t[last] - t[first], 1e-9)
-    return np.asarray((efforts[last] - efforts[first]) / seconds[:, None])
+            return np.asarray(np.gradient(state.late, t, axis=0))
+        sample = np.arange(len(t))
+        first = np.maximum(sample - RATE_SPAN, 0)
+        last = np.minimum(sample + RATE_SPAN, len(t) - 1)
+        seconds = np.maximum(t[last] - t[first], 1e-9)
+        return np.asarray((state.tau[last] - state.tau[first]) / seconds[:, None])
 
 
 def _to_joint(options: DriveOptions, count: int) -> np.ndarray:

@@ -21,7 +21,6 @@ from ..dynamics.rigid_bodies import AXES, composite_rows, own_rows, ROW_UNITS, w
 from ...dynamics.inertial_parameters import Parameter, ten_of_body
 from ...dynamics.regressor import BLOCK, RegressorBlock
 from ...errors import ConfigError
-from ...measurement.joints.effort_source import smooth_rate
 from ...measurement.recording import Recording
 from ...measurement.summary import Summary
 from ...methods.capabilities import Addition, LateEfforts, Limit, Live, TimeOffsetOptions
@@ -119,7 +118,7 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], LateEfforts, Live):
 
     def effort_rates(self, state: BodiesState, robot: BodyRig) -> np.ndarray:
         """Return the derivatives (N, groups) of the rows' wrenches with respect to their delay."""
-        late = replace(state, wrench=smooth_rate(state.t, state.wrench))
+        late = replace(state, wrench=np.gradient(state.wrench, state.t, axis=0))
         return np.hstack([_group_wrenches(late, robot, group)[0] for group in robot.groups])
 
     def with_time_offset(self, observation: BodiesObservation, offset: float) -> BodiesObservation:
