@@ -356,17 +356,31 @@ def other_body(test: RecordingUnderTest) -> Iterator[Alternative]:
     if links:
         yield _link_described_otherwise(test, links)
     elif test.each_link_free[-1].mass > _least_mass(test, -1):  # a negative mass is no load
-        words = {'mass': test.each_link_free[-1].mass_words}
+        words = {'mass': f'+{test.each_link_free[-1].mass_words}'}
         yield _other_link(test, 'payload not declared', test.count - 1, words)
 
 
 def _link_described_otherwise(test, links):
-    """Return that one of ``links``, which explain alike, is other than described, if it is most."""
-    names = test.data.robot.link_names
-    lacks = [f'{names[k]} lacks about {test.each_link_free[k].mass_words} kg' for k in links]
-    words = {'lacks': ', or that of '.join(lacks)}
+    """
+    Return that one of ``links``, which explain alike, is other than described.
+
+    It is not said where it is not most of the residual, or where others that are off as
+    descriptions are would make such a mass.
+    """
+    best = test.each_link_free[links[0]]
+    is_sure = best.explains_most and abs(best.mass) > ASKED * best.error
+    masses = [_otherwise(test, link) for link in links]
+    words = {'masses': ', or that of '.join(masses)}
     out = _other_link(test, 'link described otherwise', links[0], words)
-    return replace(out, below_report_size=not test.each_link_free[links[0]].explains_most)
+    return replace(out, below_report_size=not is_sure)
+
+
+def _otherwise(test, link):
+    """Return in words what the description of a ``link`` has too little or too much."""
+    name, found = test.data.robot.link_names[link], test.each_link_free[link]
+    if found.mass > 0.0:
+        return f'{name} lacks about {found.mass_words} kg'
+    return f'{name} has about {found.mass_words} kg too much'
 
 
 def _other_link(test, name, link, words):

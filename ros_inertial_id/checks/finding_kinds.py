@@ -468,7 +468,7 @@ MODEL_KINDS: dict[str, FindingKind] = {
         NOTE,
     ),
     'link described otherwise': _cause(
-        'the description of {lacks}, the other links taken as described',
+        'the description of {masses}, the other links taken as described',
         'correct its inertial, or add what is mounted on it',
         NOTE,
     ),

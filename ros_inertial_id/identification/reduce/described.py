@@ -40,8 +40,8 @@ class OneLinkFree:
 
     @property
     def mass_words(self) -> str:
-        """Return the mass [kg] with its error, in words."""
-        return f'{self.mass:+.2g} +- {self.error:.1g}'
+        """Return the size of the mass [kg] with its error, in words."""
+        return f'{abs(self.mass):.2g} +- {self.error:.1g}'
 
 
 def described_bodies(
