@@ -356,8 +356,9 @@ def other_body(test: RecordingUnderTest) -> Iterator[Alternative]:
     if links:
         yield _link_described_otherwise(test, links)
     elif test.each_link_free[-1].mass > _least_mass(test, -1):  # a negative mass is no load
-        words = {'mass': f'+{test.each_link_free[-1].mass_words}'}
-        yield _other_link(test, 'payload not declared', test.count - 1, words)
+        last = test.count - 1
+        words = {'mass': f'+{_mass_words(test, last)}'}
+        yield _other_link(test, 'payload not declared', last, words)
 
 
 def _link_described_otherwise(test, links):
@@ -377,10 +378,16 @@ def _link_described_otherwise(test, links):
 
 def _otherwise(test, link):
     """Return in words what the description of a ``link`` has too little or too much."""
-    name, found = test.data.robot.link_names[link], test.each_link_free[link]
-    if found.mass > 0.0:
-        return f'{name} lacks about {found.mass_words} kg'
-    return f'{name} has about {found.mass_words} kg too much'
+    name = test.data.robot.link_names[link]
+    if test.each_link_free[link].mass > 0.0:
+        return f'{name} lacks about {_mass_words(test, link)} kg'
+    return f'{name} has about {_mass_words(test, link)} kg too much'
+
+
+def _mass_words(test, link):
+    """Return the size of the mass that a ``link`` differs by [kg], with its error, in words."""
+    mass, error = test.mass_beyond_description(link), test.each_link_free[link].error
+    return f'{abs(mass):.2g} +- {error:.1g}'
 
 
 def _other_link(test, name, link, words):

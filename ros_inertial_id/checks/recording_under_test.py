@@ -26,6 +26,7 @@ from ..identification.reduce.described import (
     each_link_free,
     less_described,
     OneLinkFree,
+    USUAL_LOAD,
 )
 from ..identification.reduce.left_out import LeftOut
 from ..identification.reduce.model_columns import (
@@ -200,6 +201,12 @@ class RecordingUnderTest:
                 self.model_columns, self.column_indices, link, RESIDUAL_FLOOR
             )
         return self._other_link[link]
+
+    def mass_beyond_description(self, link: int) -> float:
+        """Return by how much a ``link`` is heavier than described [kg], the others as described."""
+        judge = self.bodies_but(link)
+        stacked = judge.stacked(range(judge.count), self.targets([self.plain], DESCRIBED))
+        return float(judge.solved_targets(stacked)[-len(USUAL_LOAD), 0])
 
     @cached_property
     def each_link_free(self) -> list[OneLinkFree]:

@@ -38,11 +38,6 @@ class OneLinkFree:
         """Return whether less than a half of the squared residual is left."""
         return self.left < 0.5 * self.of_none
 
-    @property
-    def mass_words(self) -> str:
-        """Return the size of the mass [kg] with its error, in words."""
-        return f'{abs(self.mass):.2g} +- {self.error:.1g}'
-
 
 def described_bodies(
     model_columns: ModelColumns,
