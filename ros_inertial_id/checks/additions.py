@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .delays import delay_found, delay_words
 from .finding import Finding, WRONG
 from .finding_kinds import found
 from .thresholds import ROUNDED
@@ -93,7 +94,16 @@ def rig_findings(data: Dataset, columns: ModelColumns) -> tuple[list[Finding], b
     beside = _Beside(data, columns)
     findings = beside.beyond_limits() or beside.likeliest() or beside.beyond_noise()
     checked = bool(findings) or method.has_scale(data.robot) or _as_described(columns)
-    return findings, checked
+    return [*findings, *_late(data)], checked
+
+
+def _late(data: Dataset) -> list[Finding]:
+    """Return a Finding where forces are read at other times than stamped, which mends it."""
+    summary = data.first.summary
+    delay = delay_found(summary)
+    if not delay:
+        return []
+    return [found('forces late', (), 1e3 * abs(delay), delay=delay_words(summary))]
 
 
 class _Beside:

@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from .assignment import least_assignment
+from .delays import way_of
 from .finding import DOUBTFUL, severity_of, WRONG
 from .recording_under_test import Alternative, DESCRIBED, FREE, RecordingUnderTest, Sizes
 from .thresholds import (
@@ -26,7 +27,6 @@ from .thresholds import (
 )
 from ..identification.choose.choice import LARGEST_TILT
 from ..identification.prepare.mounting import across_gravity, turned
-from ..identification.reduce.described import USUAL_LOAD
 
 USUAL_DELAY = 0.05  # [s], prior deviations of what is sought
 USUAL_ZERO = 0.1  # [rad]
@@ -249,13 +249,6 @@ def _late(test, name, joints, delay, least):
     )
 
 
-def way_of(delay: float) -> str:
-    """Return whether what has a ``delay`` [s] is behind something or ahead of it."""
-    if delay > 0:
-        return 'behind'
-    return 'ahead of'
-
-
 def _is_no_delay(test, joints, delay, least):
     """
     Return whether what looks like a ``delay`` [s] may be something else.
@@ -355,14 +348,75 @@ def compensated(test: RecordingUnderTest) -> Iterator[Alternative]:
     yield Alternative('gravity compensated', every, test.with_target(target), words)
 
 
-def payload(test: RecordingUnderTest) -> Iterator[Alternative]:
-    """Yield a load at the last link; a negative mass is none."""
+def other_body(test: RecordingUnderTest) -> Iterator[Alternative]:
+    """Yield the link that explains surely more than a load, else a load at the last link."""
     if not test.described:
         return
-    judge = test.loaded_bodies
-    stacked = judge.stacked(range(judge.count), test.targets([test.plain], DESCRIBED))
-    mass = float(judge.solved_targets(stacked)[-len(USUAL_LOAD), 0])
-    if mass > max(LEAST_LOAD, LOAD_OF_LINK * test.nominal[-10]):
-        change = replace(test.plain, load=True)
-        words = {'mass': f'{mass:+.2g}'}
-        yield Alternative('payload not declared', [test.count - 1], change, words)
+    links = _surely_no_load(test)
+    if links:
+        yield _link_described_otherwise(test, links)
+    elif test.each_link_free[-1].mass > _least_mass(test, -1):  # a negative mass is no load
+        last = test.count - 1
+        words = {'mass': f'+{_mass_words(test, last)}'}
+        yield _other_link(test, 'payload not declared', last, words)
+
+
+def _link_described_otherwise(test, links):
+    """
+    Return that one of ``links``, which explain alike, is other than described.
+
+    It is not said where it is not most of the residual, or where others that are off as
+    descriptions are would make such a mass.
+    """
+    best = test.each_link_free[links[0]]
+    is_sure = best.explains_most and abs(best.mass) > ASKED * best.error
+    masses = [_otherwise(test, link) for link in links]
+    words = {'masses': ', or that of '.join(masses)}
+    out = _other_link(test, 'link described otherwise', links[0], words)
+    return replace(out, below_report_size=not is_sure)
+
+
+def _otherwise(test, link):
+    """Return in words what the description of a ``link`` has too little or too much."""
+    name = test.data.robot.link_names[link]
+    if test.each_link_free[link].mass > 0.0:
+        return f'{name} lacks about {_mass_words(test, link)} kg'
+    return f'{name} has about {_mass_words(test, link)} kg too much'
+
+
+def _mass_words(test, link):
+    """Return the size of the mass that a ``link`` differs by [kg], with its error, in words."""
+    mass, error = test.mass_beyond_description(link), test.each_link_free[link].error
+    return f'{abs(mass):.2g} +- {error:.1g}'
+
+
+def _other_link(test, name, link, words):
+    return Alternative(name, [link], replace(test.plain, link=link), words)
+
+
+def _surely_no_load(test):
+    """Return the links but the last that explain surely more than it; the best, and those alike."""
+    likely = [k for k in range(test.count - 1) if _is_other_mass(test, k)]
+    if not likely:
+        return []
+    changes = [replace(test.plain, link=k) for k in (*likely, test.count - 1)]
+    *errors, loaded = test.left_out(changes, DESCRIBED)
+    by_link = dict(zip(likely, errors))
+    surely = [k for k in likely if _is_surely_less(test, by_link[k], loaded)]
+    surely.sort(key=lambda k: test.gap(by_link[k], loaded)[0])
+    return [k for k in surely if not _is_surely_less(test, by_link[surely[0]], by_link[k])]
+
+
+def _is_surely_less(test, errors, others):
+    gap, error = test.gap(errors, others)
+    return gap < -SURE_OF_CAUSE * error
+
+
+def _is_other_mass(test, link):
+    """Return whether the mass of a ``link`` is off by more than those of descriptions are."""
+    return abs(test.each_link_free[link].mass) > _least_mass(test, link)
+
+
+def _least_mass(test, link):
+    """Return the mass [kg] by which a ``link`` is otherwise than descriptions usually are."""
+    return max(LEAST_LOAD, LOAD_OF_LINK * test.nominal.reshape(-1, 10)[link, 0])

@@ -23,7 +23,7 @@ from .alternatives import (
     mounting,
     negated,
     one_late,
-    payload,
+    other_body,
     percent,
     permuted,
     units,
@@ -90,7 +90,7 @@ CHECKS = (
     Check(compensated, 0, DESCRIBED),
     Check(encoders, 1),
 )
-LOADED = Check(payload, 10, DESCRIBED)  # which leaves a model as good, and is asked always
+OTHER_BODY = Check(other_body, 10, DESCRIBED)  # leaves a model as good, and is asked always
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class Trial:
 
         Where more than efforts is changed they may lose what any bodies gain.
         """
-        if not self.test.described or self.change.load:
+        if not self.test.described or self.change.link is not None:
             return False
         most = ALIKE_RESIDUALS
         first_slope = self.test.elements.slope(0)

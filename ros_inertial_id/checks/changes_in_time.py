@@ -29,7 +29,7 @@ from .thresholds import (
 )
 from ..dynamics.friction import LAWS
 from ..identification.choose.choice import log_ratio
-from ..identification.reduce.described import last_link, USUAL_LOAD
+from ..identification.reduce.described import columns_of_link, USUAL_LOAD
 from ..identification.reduce.left_out import LeftOut, Weights
 from ..identification.reduce.stretches import Numbers, SHORTEST_PIECE, STRETCHES
 from ..identification.reduce.wide_factor import wide_factor
@@ -227,7 +227,7 @@ def gain_jumps(pieces: PiecesOfTime) -> Iterator[Courses]:
 def loads(pieces: PiecesOfTime) -> Iterator[Courses]:
     """Yield a load at the last link that comes or goes with each piece of time."""
     test = pieces.test
-    columns = _in_all_rows(pieces, last_link(test.model_columns)[test.every_law])
+    columns = _in_all_rows(pieces, columns_of_link(test.model_columns, -1)[test.every_law])
     joints = tuple(np.flatnonzero(test.moved).tolist())
     starts = _starts(pieces)
     yield Courses('load changes', joints, columns, USUAL_LOAD, _steps(pieces, starts), starts)

@@ -17,6 +17,7 @@ CAUSE_NAMES = (
     'gravity compensated',
     'encoder zero off',
     'payload not declared',
+    'link described otherwise',
     'load changes',
 )
 FOREIGN_NAMES = ('description of another robot', 'efforts do not follow the motion')

@@ -467,6 +467,11 @@ MODEL_KINDS: dict[str, FindingKind] = {
         'add the tool or payload to the description',
         NOTE,
     ),
+    'link described otherwise': _cause(
+        'the description of {masses}, the other links taken as described',
+        'correct its inertial, or add what is mounted on it',
+        NOTE,
+    ),
     'effort offset drifts': _cause(
         'the efforts of {joints} drift by {size} {unit} from the beginning to the end '
         '({share:.2g} % of the torque)',
@@ -611,6 +616,13 @@ MODEL_KINDS: dict[str, FindingKind] = {
 
 # Of rigs.
 RIG_KINDS: dict[str, FindingKind] = {
+    'forces late': FindingKind(
+        'the measured forces and torques are {delay} the motion, and are read where it is',
+        'nothing to do: the delay is taken off',
+        'rate of the forces, under a prior of 1 ms with heavy tails',
+        'ms',
+        NOTE,
+    ),
     'residual beyond noise': FindingKind(
         'the residual of {row} is {times:.1f} times what the noise of the channels makes',
         'look for what moves or pushes besides, and whether springs, lengths, layouts, '

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from .alternatives import way_of
-from .causes import causes, CHECKS, Explanation, LOADED
+from .causes import causes, CHECKS, Explanation, OTHER_BODY
 from .changes_in_time import with_changes
 from .checked import masks, without_bad
 from .contacts import contacts
+from .delays import delay_found, delay_words
 from .explains import DELAYED
 from .finding import DOUBTFUL, Finding, GOOD, NOTE, REMOVED, severity_of, WRONG
 from .finding_kinds import found
@@ -28,7 +28,6 @@ from .thresholds import (
     ASKED,
     FOREIGN_RESIDUAL,
     GOOD_RESIDUAL,
-    LATE_OF_ALL,
     MASSES_OF_GAINS,
     MOVING_SHARE,
     RESTING_SPEED,
@@ -127,7 +126,7 @@ def _checked(test, choice, model, signals):
         explained = _explained(test, choice, model, signals)
         findings += _with_delay(explained, late)
     else:
-        findings += causes(test, (LOADED,)).findings
+        findings += causes(test, (OTHER_BODY,)).findings
         findings += late
     findings += _gains_from_masses(test)
     if getattr(test.data.robot, 'parents', ()).count(-1) > 1:
@@ -180,7 +179,7 @@ def _explained(test, choice, model, signals):
         if data is not choice.data:
             every = -(-data.samples(training=True) // CAUSE_SAMPLES)
             test = recording_under_test(data, model, every, test.wide)
-    explanation = with_changes(test, causes(test, (*CHECKS, LOADED)))
+    explanation = with_changes(test, causes(test, (*CHECKS, OTHER_BODY)))
     findings = list(explanation.findings)
     if findings:
         findings += _contacts_beside(test, explanation)
@@ -216,15 +215,15 @@ def _late(data: Dataset, test: RecordingUnderTest) -> list[Finding]:
     if not data.first.effort_source.may_be_late:
         return []
     summary = data.first.summary
-    delay, error = summary.time_offset_found or 0.0, summary.time_offset_error or 0.0
-    if abs(delay) < max(LATE_OF_ALL, 2.0 * error):
+    delay = delay_found(summary)
+    if not delay:
         return []
     late = found(
         'efforts late',
         test.names,
         1e3 * abs(delay),
         severity=severity_of(abs(delay), UNUSABLE_DELAY, within=DOUBTFUL, beyond=WRONG),
-        delay=f'{1e3 * abs(delay):.1f} +- {1e3 * error:.1g} ms {way_of(delay)}',
+        delay=delay_words(summary),
     )
     return [late]
 

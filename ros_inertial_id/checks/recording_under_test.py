@@ -21,7 +21,13 @@ from ..estimation.base_parameters import with_known
 from ..identification.choose.choice import log_ratio
 from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset
-from ..identification.reduce.described import described_bodies, less_described
+from ..identification.reduce.described import (
+    described_bodies,
+    each_link_free,
+    less_described,
+    OneLinkFree,
+    USUAL_LOAD,
+)
 from ..identification.reduce.left_out import LeftOut
 from ..identification.reduce.model_columns import (
     common_columns,
@@ -49,13 +55,13 @@ class Change:
     What could be wrong, as another combination of elements.
 
     target : (n, e) of each joint's elements, see reduce/left_out.py; gravity : (3,) [m/s^2]
-    scale : (n,) unit of the errors; load : whether the last link is other than described
+    scale : (n,) unit of the errors; link : number of one that is other than described
     """
 
     target: np.ndarray
     gravity: np.ndarray
     scale: np.ndarray
-    load: bool = False
+    link: int | None = None
 
 
 @dataclass(frozen=True)
@@ -104,6 +110,7 @@ class RecordingUnderTest:
         still = {p.owner for p in wide.structure.columns if p.name in resting}
         self.moved = np.array([name not in still for name in self.names])
         self._free: dict[bytes, LeftOut] = {}
+        self._other_link: dict[int, LeftOut] = {}
 
     def _described_parameters(self):
         """Return the described values (columns,) of the bodies, zero elsewhere."""
@@ -187,11 +194,26 @@ class RecordingUnderTest:
         """Return the LeftOut to which bodies are as described."""
         return described_bodies(self.model_columns, self.column_indices, floor=RESIDUAL_FLOOR)
 
+    def bodies_but(self, link: int) -> LeftOut:
+        """Return the LeftOut to which all bodies but that of a ``link`` are as described."""
+        if link not in self._other_link:
+            self._other_link[link] = described_bodies(
+                self.model_columns, self.column_indices, link, RESIDUAL_FLOOR
+            )
+        return self._other_link[link]
+
+    def mass_beyond_description(self, link: int) -> float:
+        """Return by how much a ``link`` is heavier than described [kg], the others as described."""
+        judge = self.bodies_but(link)
+        stacked = judge.stacked(range(judge.count), self.targets([self.plain], DESCRIBED))
+        return float(judge.solved_targets(stacked)[-len(USUAL_LOAD), 0])
+
     @cached_property
-    def loaded_bodies(self) -> LeftOut:
-        """Return the LeftOut to which all bodies but the last one are as described."""
-        return described_bodies(
-            self.model_columns, self.column_indices, load=True, floor=RESIDUAL_FLOOR
+    def each_link_free(self) -> list[OneLinkFree]:
+        """Return what all rows say of every link where it alone is other than described."""
+        judge, targets = self.bodies_as_described, self.targets([self.plain], DESCRIBED)
+        return each_link_free(
+            self.model_columns, self.column_indices, judge, targets, self.nominal
         )
 
     @cached_property
@@ -244,7 +266,7 @@ class RecordingUnderTest:
     def _judge_key(self, change: Change, bodies: str) -> Any:
         """Return the key of changes that one LeftOut judges."""
         if bodies == DESCRIBED:
-            return change.load
+            return change.link
         return change.gravity.tobytes()
 
     def _left_out_alike(self, changes, bodies):
@@ -257,8 +279,8 @@ class RecordingUnderTest:
     def _judge(self, change, bodies):
         if bodies == FREE:
             return self.free_bodies(change.gravity)
-        if change.load:
-            return self.loaded_bodies
+        if change.link is not None:
+            return self.bodies_but(change.link)
         return self.bodies_as_described
 
     def targets(self, changes: Sequence[Change], bodies: str) -> np.ndarray:

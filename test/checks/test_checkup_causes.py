@@ -1,8 +1,10 @@
 """Test causes that look alike, on a small arm: each is told from what it is taken for."""
 
 from dataclasses import replace
+import re
 from xml.etree import ElementTree
 
+from falsified_descriptions import Falsified
 import mujoco_arm
 import numpy as np
 import pytest
@@ -67,6 +69,20 @@ def test_small_currents_of_either_sign_are_no_efforts_without_gravity(arm):
     assert found.name == 'effort is a current'
     compensated = FAULTS['gravity compensated'][0](arm, OPTIONS, 0, np.random.default_rng(0))[0]
     assert [f.name for f in check([compensated], OPTIONS).checks] == ['gravity compensated']
+
+
+def test_a_mass_that_the_description_lacks_is_said_of_its_link(franka):
+    described = Falsified(franka.robot_description, 'fr3_link4')
+    mass = described.link.find('inertial/mass')
+    lacking = 0.9 * float(mass.get('value'))
+    mass.set('value', str(float(mass.get('value')) - lacking))
+    described.scale(0.1)
+    (note,) = check([replace(franka, robot_description=described.text())], OPTIONS).checks
+    assert (note.name, note.joints) == ('link described otherwise', ('fr3_joint4',))
+    value, error = map(
+        float, re.search(r'fr3_link4 lacks about (.*?) \+- (.*?) kg', note.says).groups()
+    )
+    assert abs(value - lacking) < 2.5 * error < 2.5
 
 
 def test_only_the_columns_that_were_exchanged_are_named():

@@ -263,7 +263,7 @@ def _weighed(model_columns: LeftOut, column_indices: np.ndarray, targets: np.nda
 def _load(data, model_columns):
     """Return the Nuisance that is the mass of a load, bodies but the last as described."""
     plain = common_columns(model_columns.wide)
-    judge = described_bodies(model_columns, plain, load=True)
+    judge = described_bodies(model_columns, plain, link=-1)
     targets = measured_targets(model_columns.elements, len(model_columns.names))
     targets = less_described(model_columns.elements, targets, model_columns.gravity)
     stacked = judge.stacked(range(judge.count), targets)

@@ -90,7 +90,7 @@ def _aligned_efforts(data, model_columns, reduced):
         remaining = 0.0
     wide = model_columns.wide.with_earlier_efforts(remaining)
     model_columns = model_columns.of_rows(wide, model_columns.weights)
-    return _noted(_with_offset(data, remaining), offset), model_columns
+    return _noted(_with_offset(data, remaining), offset.standard_error), model_columns
 
 
 def under_prior(offset: TimeOffset) -> TimeOffset:
@@ -138,7 +138,7 @@ def _aligned_commands(data, model_columns, reduced):
             break
         rest = find_time_offset(data, model_columns)
     data, model_columns = _read_later(asked, total, model_columns, reduced)
-    return _noted(data, TimeOffset(total, rest.standard_error)), model_columns
+    return _noted(data, rest.standard_error), model_columns
 
 
 def aligned_by_laws(model_columns: ModelColumns) -> tuple[TimeOffset, ModelColumns]:
@@ -177,13 +177,15 @@ def _with_offset(data, offset):
     return data.observed([later.with_time_offset(o, offset) for o in data.observations])
 
 
-def _noted(data, offset):
-    """Return the Dataset whose summaries say what ``offset`` was found."""
-    notes = {
-        'time_offset_found': offset.value,
-        'time_offset_error': offset.standard_error,
-    }
-    observations = [replace(o, summary=replace(o.summary, **notes)) for o in data.observations]
+def _noted(data, standard_error):
+    """Return the Dataset whose summaries say what offset was found, beyond the one given."""
+    observations = []
+    for observation in data.observations:
+        found = observation.summary.time_offset - data.options.time_offset
+        summary = replace(
+            observation.summary, time_offset_found=found, time_offset_error=standard_error
+        )
+        observations.append(replace(observation, summary=summary))
     return replace(data, observations=tuple(observations))
 
 

@@ -10,6 +10,7 @@ from ..estimation.motion_noise import windows
 from ..measurement.body_state import on_clock
 from ..measurement.sources import gaps_between, guessed, half_width, NoisySeries
 from ...measurement import signals
+from ...measurement.joints.effort_source import EffortSource
 from ...measurement.summary import Summary
 
 
@@ -61,6 +62,11 @@ class BodiesObservation:
     sign: float = 1.0
 
     @property
+    def effort_source(self) -> EffortSource:
+        """Return what takes the place of efforts: wrenches, measured as they act."""
+        return EffortSource('link', np.eye(6 * len(self.wrenches)))
+
+    @property
     def decimate(self) -> int:
         """Return of how many samples one trains."""
         return self.summary.decimate
@@ -108,6 +114,19 @@ class BodiesObservation:
             raw = np.concatenate(parts, axis=1)
             smooth = signals.smooth(raw, self.kernel)
         return BodiesState(t, number, self.motion(t), smooth, raw, self.sign)
+
+
+def with_earlier_wrenches(observation: BodiesObservation, offset: float) -> BodiesObservation:
+    """Return the ``observation``, its wrenches ``offset`` [s] earlier than they are stamped."""
+    if not offset:
+        return observation
+    clock = observation.clock
+    earlier = tuple(replace(series, t=series.t - offset) for series in observation.wrenches)
+    for series in earlier:
+        clock = signals.covered(clock, series.t)
+    before = observation.summary
+    summary = replace(before, time_offset=before.time_offset + offset)
+    return replace(observation, wrenches=earlier, clock=clock, summary=summary)
 
 
 def clock_and_filter(

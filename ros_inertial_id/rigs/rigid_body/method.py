@@ -16,7 +16,7 @@ from .observation import LiveWrench, observe_wrenches
 from .payload_link import urdf_with_payload
 from .rig import body_rig, BodyRig, PAYLOAD, payload_rig
 from ..bodies.method import BodiesMethod, BodiesOptions, dense_rows, mass_limits
-from ..bodies.observation import BodiesObservation, BodiesState
+from ..bodies.observation import BodiesObservation, BodiesState, with_earlier_wrenches
 from ..dynamics.rigid_bodies import AXES, composite_rows, own_rows, ROW_UNITS, wrench_groups
 from ...dynamics.inertial_parameters import Parameter, ten_of_body
 from ...dynamics.regressor import BLOCK, RegressorBlock
@@ -24,17 +24,22 @@ from ...errors import ConfigError
 from ...measurement.joints.kinematic_state import VelocityOptions
 from ...measurement.recording import Recording
 from ...measurement.summary import Summary
-from ...methods.capabilities import Addition, LearnsOnline, Limit
+from ...methods.capabilities import (
+    Addition,
+    LateEfforts,
+    LearnsOnline,
+    Limit,
+    TimeOffsetOptions,
+)
 from ...options import option, topic_option
 
 BIAS_SCALE, BIAS_PRIOR_SD = (1.0,) * 3 + (0.1,) * 3, (200.0,) * 3 + (20.0,) * 3  # [N], [N m]
-UNNOTICED_TIME_OFFSET = 2e-4  # [s] by which a wrench may be late
 UNNOTICED_TILT = 2e-3  # [rad] by which gravity may be off what is described
 PRINCIPAL = ('mx', 'my', 'mz', 'Ixx', 'Iyy', 'Izz')
 
 
 @dataclass(frozen=True)
-class RigidBodyOptions(BodiesOptions, VelocityOptions):
+class RigidBodyOptions(BodiesOptions, VelocityOptions, TimeOffsetOptions):
     """All options of the method; the recorder and nodes declare them as parameters."""
 
     wrench_topic: str = topic_option('', 'topic of the sensor; empty: the only one there is')
@@ -66,7 +71,7 @@ class RigidBodyOptions(BodiesOptions, VelocityOptions):
     size: float = option(0.3, 'how far from its frame its mass may be', unit='m', at_least=1e-4)
 
 
-class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], LearnsOnline):
+class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], LateEfforts, LearnsOnline):
     """Wrenches on bodies whose motion is measured: six rows per group of bodies."""
 
     name = 'rigid_body'
@@ -78,7 +83,8 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], LearnsOnline):
             rig = payload_rig(urdf, options, gravity_base)
         else:
             rig = body_rig(urdf, gravity_base)
-        if options.unknowns == 'principal' and any(len(group) > 1 for group in rig.groups):
+        rig = replace(rig, principal=options.unknowns == 'principal')
+        if rig.principal and any(len(group) > 1 for group in rig.groups):
             raise ConfigError(
                 'unknowns: principal',
                 expected='a wrench on both sides of every body',
@@ -106,6 +112,15 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], LearnsOnline):
     ) -> BodiesObservation:
         """Return the BodiesObservation of the bodies and wrenches in a Recording."""
         return observe_wrenches(recording, robot, options)
+
+    def effort_rates(self, state: BodiesState, robot: BodyRig) -> np.ndarray:
+        """Return the derivatives (N, groups) of the rows' wrenches with respect to their delay."""
+        late = replace(state, wrench=np.gradient(state.wrench, state.t, axis=0))
+        return np.hstack([_group_wrenches(late, robot, group)[0] for group in robot.groups])
+
+    def with_time_offset(self, observation: BodiesObservation, offset: float) -> BodiesObservation:
+        """Return an ``observation`` whose wrenches are ``offset`` [s] earlier than stamped."""
+        return with_earlier_wrenches(observation, offset)
 
     def description_with(
         self,
@@ -138,25 +153,10 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], LearnsOnline):
         yield from mass_limits(parameters, options.mass)
 
     def additions(self, robot: BodyRig, options: RigidBodyOptions) -> Sequence[Addition]:
-        """Return what a BodyRig may have besides: a late wrench, gravity otherwise."""
-        parameters = self.parameters(robot, options)
-
-        def late(state, robot, values):
-            _, y = dense_rows(list(self.regress(state, robot, parameters)), len(parameters))
-            return -np.gradient(y, state.t, axis=0)[:, :, None]
-
-        out = [
-            Addition(
-                'wrench late',
-                late,
-                _late_words,
-                'stamp both by one clock, or shift the stamps of the wrench',
-                (UNNOTICED_TIME_OFFSET,),
-            )
-        ]
-        if robot.shows_attitude:
-            out.append(self._gravity_tilted(robot, parameters))
-        return out
+        """Return what a BodyRig may have besides: gravity otherwise, where attitudes show it."""
+        if not robot.shows_attitude:
+            return ()
+        return (self._gravity_tilted(robot, self.parameters(robot, options)),)
 
     def _gravity_tilted(self, robot, parameters):
         """Return the Addition that gravity points elsewhere than described."""
@@ -196,14 +196,13 @@ class RigidBody(BodiesMethod[BodyRig, RigidBodyOptions], LearnsOnline):
         wanted: np.ndarray | None = None,
     ) -> Iterator[RegressorBlock]:
         """Yield the RegressorBlocks of a BodiesState; columns as ``parameters``."""
-        bodies = len([p for p in parameters if p.law != 'sensor_bias']) // len(robot.link_names)
         biased = any(p.law == 'sensor_bias' for p in parameters)
         for low in range(0, len(state.t), BLOCK):
             part = slice(low, low + BLOCK)
             piece = state.rows(part)
             groups = []
             for group in robot.groups:
-                groups += _group_rows(piece, robot, group, bodies, biased)
+                groups += _group_rows(piece, robot, group, biased)
             yield RegressorBlock(piece.t, state.segment, tuple(groups))
 
     def source(
@@ -233,54 +232,69 @@ def _biases(number, topic):
     return out
 
 
-def _late_words(numbers, errors):
-    return (
-        f'the wrench is stamped {1e3 * numbers[0]:.2f} +- {1e3 * errors[0]:.2f} ms '
-        f'late against the motion'
-    )
-
-
 def _accelerated(state, e):
     """Return a BodiesState as if gravity had 1 m/s^2 more along e (3,) in the world."""
     bodies = [replace(b, acc=b.acc - b.rotation().transpose(0, 2, 1) @ e) for b in state.bodies]
     return replace(state, bodies=tuple(bodies))
 
 
-def _group_rows(state, robot, group, per_body, biased):
+def _group_rows(state, robot, group, biased):
     """
     Return the six RowGroups of bodies between measured wrenches.
 
     Rows of a single body are along its own axes at its origin (force along the world's where
     unknowns are principal); those of several along the world's at the origin of the first.
     """
-    bodies = [state.bodies[k] for k in group]
-    W, along = _rows_of_bodies(bodies, per_body)
+    W = _rows_of_bodies([state.bodies[k] for k in group], robot.principal)
+    per_body = W.shape[1] // len(group)
     rows = [W.transpose(0, 2, 1)]
     columns = [np.arange(per_body * k, per_body * (k + 1)) for k in group]
-    y, y_raw = np.zeros((2, len(state.t), 6))
-    for k, wrench in enumerate(robot.wrenches):
-        sign = state.sign * _sign(robot, wrench, group)
-        if not sign:
-            continue
-        T = sign * _wrench_map(state, robot, wrench, bodies[0].position, along)
-        of_sensor = slice(6 * k, 6 * k + 6)
-        y = y + np.einsum('nij,nj->ni', T, state.wrench[:, of_sensor])
-        y_raw = y_raw + np.einsum('nij,nj->ni', T, state.wrench_raw[:, of_sensor])
-        if biased:
+    if biased:
+        for k, T in _wrench_maps(state, robot, group):
             rows.append(T.transpose(1, 0, 2))
             columns.append(per_body * len(robot.link_names) + 6 * k + np.arange(6))
     name = '+'.join(robot.link_names[k] for k in group)
+    y, y_raw = _group_wrenches(state, robot, group)
     return wrench_groups(name, np.concatenate(columns), np.concatenate(rows, axis=2), y, y_raw)
 
 
-def _rows_of_bodies(bodies, per_body):
-    """Return rows (6, k, N) of bodies, and the axes (N, 3, 3) or (3, 3) of force and torque."""
-    axes, still = bodies[0].rotation(), np.eye(3)
-    if per_body == len(PRINCIPAL):
-        return _principal_rows(bodies[0]), (still, axes)
+def _group_wrenches(state, robot, group):
+    """Return the measured wrench (N, 6) on a group of bodies, as its rows have it; filtered, raw."""
+    y, y_raw = np.zeros((2, len(state.t), 6))
+    for k, T in _wrench_maps(state, robot, group):
+        of_sensor = slice(6 * k, 6 * k + 6)
+        y = y + np.einsum('nij,nj->ni', T, state.wrench[:, of_sensor])
+        y_raw = y_raw + np.einsum('nij,nj->ni', T, state.wrench_raw[:, of_sensor])
+    return y, y_raw
+
+
+def _wrench_maps(state, robot, group):
+    """Yield (number, T (N, 6, 6)) of the sensors at a group: as measured -> as in its rows."""
+    bodies = [state.bodies[k] for k in group]
+    along = _axes_of_rows(bodies, robot.principal)
+    for k, wrench in enumerate(robot.wrenches):
+        sign = state.sign * _sign(robot, wrench, group)
+        if sign:
+            yield k, sign * _wrench_map(state, robot, wrench, bodies[0].position, along)
+
+
+def _rows_of_bodies(bodies, principal):
+    """Return rows (6, k, N) of bodies about their ten or ``principal`` unknowns."""
+    if principal:
+        return _principal_rows(bodies[0])
     if len(bodies) == 1:
-        return own_rows(bodies[0]), (axes, axes)
-    return composite_rows(bodies, bodies[0].position), (still, still)
+        return own_rows(bodies[0])
+    return composite_rows(bodies, bodies[0].position)
+
+
+def _axes_of_rows(bodies, principal):
+    """Return the axes (N, 3, 3) or (3, 3) of force and of torque in the rows of bodies."""
+    own, still = bodies[0].rotation(), np.eye(3)
+    if principal:
+        return still, own
+    if len(bodies) == 1:
+        return own, own
+    return still, still
 
 
 def _principal_rows(body):

@@ -14,13 +14,14 @@ from scipy.spatial.transform import Rotation
 
 from .rates import read_rates, state_of_rates
 from .rig import BodyRig
-from .sensor import force_sign, refuse_other_force, sensor_turn
+from .sensor import force_sign, refuse_other_force, rough_delay, sensor_turn
 from ..bodies.observation import (
     BodiesObservation,
     BodiesState,
     clock_and_filter,
     doubt,
     marker_doubts,
+    with_earlier_wrenches,
 )
 from ..measurement.body_state import (
     BodyState,
@@ -94,14 +95,27 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
         lambda count, rng: [of_series([s.again(rng) for s in again]) for _ in range(count)],
     )
     _check_moving(observation, motion.seen[0].topic)
+    observation = _punctual(robot, options, observation)
     return _oriented(robot, options, observation)
+
+
+def _punctual(robot, options, observation):
+    """Return the observation with wrenches about where the motion is, a single one if late."""
+    observation = with_earlier_wrenches(observation, options.time_offset)
+    if not options.find_time_offset or not _is_single(robot):
+        return observation
+    delay = rough_delay(observation, robot.wrenches[0])
+    return with_earlier_wrenches(observation, delay)
+
+
+def _is_single(robot):
+    return len(robot.wrenches) == len(robot.link_names) == 1
 
 
 def _oriented(robot, options, observation):
     """Return the observation with the side and the turn of a single sensor as they are."""
     details: dict[str, Any] = {'doubts': marker_doubts(observation.summary.details['sources'])}
-    single = len(robot.wrenches) == len(robot.link_names) == 1
-    if single and robot.shows_attitude:
+    if _is_single(robot) and robot.shows_attitude:
         topic = observation.wrenches[0].topic
         observation, turn = _turned_back(robot, observation)
         if turn:

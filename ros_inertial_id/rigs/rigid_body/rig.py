@@ -56,6 +56,7 @@ class BodyRig:
     wrenches : tuple of Wrench; groups : tuple of tuples of bodies that no sensor separates
     rates : Rates of every body, empty where motion is differentiated
     arm, frame : RobotModel and Frame whose motion is the payload's, None without an arm
+    principal : whether unknowns are masses and principal inertias
     """
 
     name: str
@@ -72,6 +73,7 @@ class BodyRig:
     rates: tuple[Rates, ...] = ()
     arm: RobotModel | None = None
     frame: Frame | None = None
+    principal: bool = False
 
     @property
     def body_names(self) -> tuple[str, ...]:

@@ -5,6 +5,10 @@ Force = m a + (alpha x + omega x omega x) mc - R' h + bias is linear in all of i
 vector in the world, so that a mounting tilted otherwise than described is no turn of the sensor.
 A turn theta adds theta x force.  Filtered samples are correlated: how a result changes without one
 stretch of the recording says how well it is known (jackknife).
+
+How late the force is has to be known before: a grid shows it where no step from zero finds it.
+A filter that delays a wrench by 0.15 s leaves a half of a motion of 2 Hz (one pole: 1 over the
+root of 1 + (2 pi f d)^2): what is later is refused, as no delay that can be taken off.
 """
 
 from dataclasses import replace
@@ -14,10 +18,14 @@ from scipy.spatial.transform import Rotation
 
 from .rig import Wrench
 from ..bodies.observation import BodiesObservation
-from ..measurement.body_state import acceleration_at
+from ..measurement.body_state import acceleration_at, on_clock
 from ...errors import RecordingError
-from ...estimation.least_squares import left_out, standard_errors
+from ...estimation.least_squares import left_out, span, standard_errors
+from ...measurement import signals
 
+DELAYS = np.linspace(-0.3, 0.3, 61)  # [s] that are tried, the middle one is none
+LARGEST_DELAY = 0.15  # [s] that is taken off
+DELAY_SAMPLES = 4000  # that show it
 JACKKNIFE_STRETCHES = 16  # left out one by one
 TURN_SURE = 5.0  # standard errors beyond which a turn is taken for known
 LEAST_TURN, VAGUE_TURN = (
@@ -29,6 +37,52 @@ OTHER_AXES = {'body': 'world', 'world': 'body'}
 AXES_WORDS = {'body': 'the axes of its frame', 'world': 'the axes of the base'}
 WEIGHT, LIGHT = slice(4, 7), 0.1  # columns of the weight; of it, that a compensated force has
 TURN_ROUNDS, TURN_SETTLED = 30, 1e-9  # of correcting a turn and looking again; [rad] that ends it
+
+
+def rough_delay(observation: BodiesObservation, wrench: Wrench) -> float:
+    """
+    Return about how late the force of a Wrench on one body is [s], 0 where that is not certain.
+
+    Along any axes, by any sensor, it is a sum of what moves the body.  RecordingError for a delay
+    that is certain and too large.
+    """
+    columns, forces = _late_forces(observation, wrench)
+    if not columns:
+        return 0.0
+    Q, late = span(np.concatenate(columns)), np.concatenate(forces, axis=1)
+    left = np.array([np.linalg.norm(force - Q @ (Q.T @ force)) for force in late])
+    best, none = int(left.argmin()), len(DELAYS) // 2
+    if left[none] < OTHERWISE * left[best]:
+        return 0.0
+    delay = float(DELAYS[best])
+    if abs(delay) > LARGEST_DELAY:
+        raise RecordingError(
+            f'the wrench of {observation.wrenches[0].topic} and the motion are not on one clock',
+            expected=f'a delay within {1e3 * LARGEST_DELAY:.0f} ms',
+            found=f'the wrench is about {1e3 * delay:.0f} ms late',
+            do='stamp both by one clock, choose a faster filter of the sensor, or give '
+            'time_offset: roughly',
+        )
+    return delay
+
+
+def _late_forces(observation, wrench):
+    """Return columns [(N, k)] of stretches, and forces [(DELAYS, N, 3)] read so much later."""
+    series, clock = observation.wrenches[0], observation.clock
+    every = 1 + observation.samples(training=True) // DELAY_SAMPLES
+    columns, forces = [], []
+    for state in observation.states(training=True):
+        start, count = clock.segments[state.segment]
+        t = start + np.arange(count) * clock.period
+        force = signals.smooth(on_clock(series.t, series.values[:, :3], t), observation.kernel)
+        inside = (state.t + DELAYS[0] > t[0]) & (state.t + DELAYS[-1] < t[-1])
+        thin = np.flatnonzero(inside)[::every]
+        if not len(thin):
+            continue
+        moving = _force_columns(state, wrench)[thin]
+        columns.append(np.column_stack([np.ones(len(thin)), moving.reshape(len(thin), -1)]))
+        forces.append(np.stack([on_clock(t, force, state.t[thin] + delay) for delay in DELAYS]))
+    return columns, forces
 
 
 def force_sign(observation: BodiesObservation, wrench: Wrench) -> float:

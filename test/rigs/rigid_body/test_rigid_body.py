@@ -1,6 +1,7 @@
 """rigid_body: the figures of quaternion_6dof, and a payload behind a wrist sensor."""
 
 from dataclasses import replace
+import re
 
 import cylinder_chain as chain
 import mujoco_arm
@@ -429,23 +430,44 @@ def test_a_force_that_is_zeroed_or_without_weight_is_refused(made, what, words):
     assert rid.check(changed, method='rigid_body').verdict.word == 'do not use'
 
 
-def test_a_wrench_that_is_late_and_a_tilted_mounting_are_named(made):
-    wrench = made.channels['/w']
-    late = replace(
-        made,
-        channels={**made.channels, '/w': replace(wrench, stamp_ns=wrench.stamp_ns + 5_000_000)},
-    )
+def _stamped_later(recording, topic, seconds):
+    channel = recording.channels[topic]
+    later = replace(channel, stamp_ns=channel.stamp_ns + round(1e9 * seconds))
+    return replace(recording, channels={**recording.channels, topic: later})
 
-    def doubts(recording, gravity=(0.0, 0.0, -9.81)):
+
+@pytest.mark.parametrize('late', [5e-3, 60e-3])
+def test_a_late_wrench_is_read_where_the_motion_is(swing, late):
+    delayed = _stamped_later(swing, '/wrench', late)
+    model = identify([delayed], OPTIONS, method='rigid_body').model
+    note = model.preprocessing[0]
+    assert abs(note['time_offset_found'] - late) < 4.0 * note['time_offset_error'] < 2e-4
+    assert note['time_offset'] == note['time_offset_found']
+    _check_payload(model)
+
+
+def test_a_delay_that_is_taken_off_is_said_and_one_that_is_no_filter_refused(made):
+    checkup = check([_stamped_later(made, '/w', 20e-3)], OPTIONS, method='rigid_body')
+    (said,) = checkup.checks
+    assert said.severity == 'note' and checkup.verdict.word == 'good'
+    assert re.search(r'are (19\.\d|20\.\d) \+- 0\.\d+ ms behind the motion', said.says)
+    robot = rigid_body.build(made.robot_description, OPTIONS, np.array([0.0, 0.0, -9.81]))
+    with pytest.raises(
+        RecordingError, match='within 150 ms; found the wrench is about 220 ms late'
+    ):
+        rigid_body.observe(_stamped_later(made, '/w', 0.22), robot, OPTIONS)
+
+
+def test_a_tilted_mounting_is_named(made):
+    def doubts(gravity):
         mounting = 'gravity ' + ' '.join(map(str, gravity))
         options = replace(OPTIONS, mounting=mounting)
-        return [f.says for f in check([recording], options, method='rigid_body').checks]
+        return [f.says for f in check([made], options, method='rigid_body').checks]
 
-    assert doubts(made) == []
-    assert any('stamped 5.0' in said or 'stamped 4.9' in said for said in doubts(late))
+    assert doubts((0.0, 0.0, -9.81)) == []
     # The sensor would have to be turned otherwise at every attitude: it is not that.
     tilted = Rotation.from_euler('x', 5.0, degrees=True).apply([0.0, 0.0, -9.81])
-    assert any('gravity is 5.0 degrees off' in said for said in doubts(made, tilted))
+    assert any('gravity is 5.0 degrees off' in said for said in doubts(tilted))
 
 
 def test_a_wrench_in_counts_is_named_by_the_mass_that_it_makes(made):
