@@ -90,7 +90,11 @@ def contact_doubts(
 
 
 def height_doubts(height: float, error: float) -> list[dict[str, Any]]:
-    """Return the fields of a Finding where feet touch a ``height`` [m] higher than described."""
+    """
+    Return the fields of a Finding where feet touch a ``height`` [m] higher than described.
+
+    error : its standard error [m]
+    """
     error = np.hypot(error, HEIGHT_ERROR)
     if abs(height) < max(LEAST_HEIGHT, SURE * error):
         return []
