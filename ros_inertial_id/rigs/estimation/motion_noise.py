@@ -53,18 +53,36 @@ class NoisyRows(NamedTuple):
     times: float
 
 
-def windows(observation: Any) -> Iterator[tuple[Any, float]]:
+class NoisySlopes(NamedTuple):
+    """
+    Some rows, and how k errors that are noise change them, to first order.
+
+    slopes : (groups, k, N, p) of every group of the rows
+    noise : (DRAWS, N, k) of the errors
+    times : see NoisyRows
+    """
+
+    rows: RegressorBlock
+    slopes: np.ndarray
+    noise: np.ndarray
+    times: float
+
+
+def windows(
+    observation: Any, length: int = WINDOW, looked: int = LOOKED
+) -> Iterator[tuple[Any, float]]:
     """
     Yield (state, times it counts) of windows of the training samples of an ``observation``.
 
-    They are spread evenly over it; all of it where it has no more than LOOKED samples.
+    They are spread evenly over it, each of a ``length`` at most [samples], about as many samples
+    as are ``looked`` at; all of it where it has no more.
     """
-    every = max(1, observation.samples(training=True) // LOOKED)
+    every = max(1, observation.samples(training=True) // looked)
     for state in observation.states(training=True):
         count = len(state.t)
-        for low in range(0, count, every * WINDOW):
-            part = state.rows(slice(low, low + WINDOW))
-            yield part, min(every * WINDOW, count - low) / len(part.t)
+        for low in range(0, count, every * length):
+            part = state.rows(slice(low, low + length))
+            yield part, min(every * length, count - low) / len(part.t)
 
 
 def rows_of_noise(
@@ -251,7 +269,10 @@ def _errors(covariance, estimate):
 
 
 def motion_noise(
-    pairs: Iterable[NoisyRows], places: np.ndarray, values: np.ndarray, residuals: Residuals
+    pairs: Iterable[NoisyRows | NoisySlopes],
+    places: np.ndarray,
+    values: np.ndarray,
+    residuals: Residuals,
 ) -> MotionNoise | None:
     """
     Return the MotionNoise in rows, None where there are none.
@@ -262,7 +283,10 @@ def motion_noise(
     """
     sums = _Sums(places, values)
     for pair in pairs:
-        sums.add(pair)
+        if isinstance(pair, NoisySlopes):
+            sums.add_slopes(pair)
+        else:
+            sums.add(pair)
     if not sums.scores:
         return None
     covariances = {name: total / count for name, (total, count) in sums.lags.items()}
@@ -283,10 +307,7 @@ class _Sums:
     def add(self, pair: NoisyRows) -> None:
         """Add the rows of one draw."""
         for group, noisy in zip(pair.rows.groups, pair.noisy.groups):
-            if group.name not in self.scores:
-                self.scores[group.name] = np.zeros((self.size, DRAWS))
-                self.squares[group.name] = np.zeros((self.size, self.size))
-                self.products[group.name] = np.zeros(self.size)
+            self._begin(group.name)
             places = self.places[group.columns]
             estimated = places >= 0
             dW, dy = noisy.W - group.W, noisy.y - group.y
@@ -297,6 +318,30 @@ class _Sums:
             self.squares[group.name][np.ix_(at, at)] += share * dW.T @ dW
             self.products[group.name][at] += share * dW.T @ dy
             add_lags(self.lags, group.name, autocovariances(e), np.arange(len(e), 0, -1))
+
+    def add_slopes(self, some: NoisySlopes) -> None:
+        """Add the rows of all draws; their mean square is that by the covariance of the noise."""
+        count, errors = some.noise.shape[1:]
+        noise = some.noise.reshape(-1, errors)
+        root = np.linalg.qr(noise / len(noise) ** 0.5, 'r')  # root' root : its covariance
+        for group, slopes in zip(some.rows.groups, some.slopes):
+            self._begin(group.name)
+            places = self.places[group.columns]
+            estimated = places >= 0
+            at, W = places[estimated], group.W[:, estimated]
+            drawn = np.einsum('dnk,kn->dn', some.noise, slopes @ self.values[group.columns])
+            self.scores[group.name][at] += np.sqrt(some.times) * (drawn @ W).T
+            dW = np.tensordot(root, slopes[:, :, estimated], 1).reshape(errors * count, -1)
+            self.squares[group.name][np.ix_(at, at)] += some.times * dW.T @ dW
+            pairs = DRAWS * np.arange(count, 0, -1)
+            add_lags(self.lags, group.name, autocovariances(drawn).sum(0), pairs)
+
+    def _begin(self, name):
+        """Begin the sums of the group of a ``name``, where there are none."""
+        if name not in self.scores:
+            self.scores[name] = np.zeros((self.size, DRAWS))
+            self.squares[name] = np.zeros((self.size, self.size))
+            self.products[name] = np.zeros(self.size)
 
 
 def weighted_sum(sums: Mapping[str, np.ndarray], deviation: Mapping[str, float]) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Any, Iterator, Sequence
 import numpy as np
 
 from .inherited_errors import inherited_errors
-from .motion_noise import motion_noise, NoisyRows
+from .motion_noise import motion_noise, NoisyRows, NoisySlopes
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
 from ...estimation.base_parameters import BaseParameters
@@ -29,9 +29,9 @@ class NoisyMotion(OwnErrors):
         robot: Any,
         parameters: Sequence[Parameter],
         rng: np.random.Generator,
-    ) -> Iterator[NoisyRows]:
+    ) -> Iterator[NoisyRows | NoisySlopes]:
         """
-        Yield NoisyRows of every draw; none where no noise is known.
+        Yield NoisyRows of every draw, or NoisySlopes; none where no noise is known.
 
         observation, robot, parameters : see ``Method.observe`` and ``Method.regress``
         rng : that the noise is drawn from

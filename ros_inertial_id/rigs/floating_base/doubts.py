@@ -43,6 +43,9 @@ CONTRADICTIONS = {  # says, advice, severity
 NEGATED = 'the accelerometer has the other sign: at rest it has to read 9.81 m/s^2 upwards'
 EXPLAINS = 0.6  # of the residual is left at most by a mounting that is right
 FEWEST = 20  # samples of a foot
+LEAST_HEIGHT = 5e-3  # [m] that feet are off before it is said: rubber and radii are some of it
+HEIGHT_ERROR = 1e-3  # [m] of it at least: noise in the rows moves it, too
+SURE = 3.0  # standard errors of it
 SINGULAR_LEG = 1e-2  # of the largest singular value of a leg: along it the joints show no force
 
 
@@ -59,8 +62,6 @@ def contact_doubts(
     fitted bodies and by those described.  Each has errors of its own, of the motion and of the
     description: what contradicts the contacts is what both say.
     """
-    if not robot.feet:
-        return []
     parts = [_normal_forces(robot, *pair) for pair in zip(states, lacking)]
     force = np.concatenate(parts, axis=1)
     t = np.concatenate([state.t for state in states])
@@ -86,6 +87,27 @@ def contact_doubts(
         if not said[:, k].any():
             out.append(_never(foot.name, 'touches'))
     return out
+
+
+def height_doubts(height: float, error: float) -> list[dict[str, Any]]:
+    """
+    Return the fields of a Finding where feet touch a ``height`` [m] higher than described.
+
+    error : its standard error [m]
+    """
+    error = np.hypot(error, HEIGHT_ERROR)
+    if abs(height) < max(LEAST_HEIGHT, SURE * error):
+        return []
+    size, where = 1e3 * abs(height), ('lower', 'higher')[height > 0.0]
+    return [
+        doubt(
+            'height of the feet',
+            f'the feet touch {size:.0f} +- {1e3 * error:.0f} mm {where} than described',
+            'where forces of the feet explain most of the rows',
+            (size, 'mm'),
+            'correct the radii or places in feet:, or the description of the legs',
+        )
+    ]
 
 
 def _contradiction(name: str, foot: str, share: float) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .doubts import contact_doubts, mounting_doubts, upside_down
+from .doubts import contact_doubts, height_doubts, mounting_doubts, upside_down
 from .observation import FloatingObservation, FloatingState
 from .robot import FloatingRobot
 from .rows import efforts, FloatingRows, row_names
@@ -34,7 +34,8 @@ PIECES = 16  # left out one by one
 APPLIED_OFFSET = 3.0  # standard errors of an offset that is applied
 LARGEST_OFFSET = 0.05  # [s]
 STEP = 1e-3  # [s] or [m], by which a base or feet are moved to see what it changes
-FOOT_YIELDS = 1e-3  # [m], standard deviation: rubber gives way, and radii are rounded
+FOOT_YIELDS = 1e-3  # [m], scale of Student's t: rubber gives way, radii are rounded, some wrong
+FREEDOM = 3.0  # its degrees: a height that is far off is not drawn towards that described
 ROUNDS = 3  # an offset changes the slope that it is found by
 MOST_LOOKS = 6  # rows are read anew once offsets are applied
 SETTLED = 5e-5  # [s]: a smaller change needs no further look
@@ -75,12 +76,13 @@ def first_look(
     residual = partial(_relative, robot, parameters)
     turned = bool(fallen) or fit.relative > POOR
     doubts = mounting_doubts(observation, residual, turned) or fallen
-    if not doubts and fit.relative > ROUGH:
-        doubts = turn_doubts(observation, residual)
     if options.find_time_offset and not doubts:
         observation, fit = _clocks_set_right(observation, fit)
-    if not doubts:
+    if not doubts and fit.relative > ROUGH:
+        doubts = turn_doubts(observation, residual)
+    if not doubts and robot.feet:
         doubts = contact_doubts(observation, robot, fit.states, fit.lacking())
+        doubts += height_doubts(*fit.height_of_feet(fit.of_yielding_feet()))
     return observation.with_details(base_topic=observation.base.topic, doubts=doubts)
 
 
@@ -189,8 +191,9 @@ def common_errors(
         moved += list((fit.late() * clocks).T)
     own = len(moved)
     if robot.feet:
-        yielding = FOOT_YIELDS * fit.of_yielding_feet()
-        moved.append(fit.size_of(yielding) * yielding)
+        # What was found of their height is not applied: all of it is an error.
+        higher = fit.of_yielding_feet()
+        moved.append(np.hypot(*fit.height_of_feet(higher)) * higher)
     names = row_names(robot)[0]
     W, C = fit.by_row(fit.rows), fit.by_row(np.column_stack(moved))
     times = observation.samples(training=True) / len(C[0])
@@ -217,10 +220,10 @@ class _Fit:
         self._nominal = np.array([p.nominal for p in parameters])
         self._sd = np.array([p.prior_sd for p in parameters])
         self._count = len(parameters)
-        standing = states
+        self._standing = states
         if not as_they_stand:  # whatever is said of the feet: rows of feet that all may stand hold
-            standing = [_all_standing(state) for state in states]
-        self._left = [self._rows.projection(state) for state in standing]
+            self._standing = [_all_standing(state) for state in states]
+        self._left = [self._rows.projection(state) for state in self._standing]
         self._friction = [self._rows.friction(state) for state in states]
         A, y, rate = [], [], []
         for (state, slope), left, friction in zip(pieces, self._left, self._friction):
@@ -275,27 +278,30 @@ class _Fit:
         robot = replace(self._robot, feet=feet)
         yielding = FloatingRows(robot, self._parameters, np.ones(self._count, dtype=bool))
         out = []
-        for state, left, friction in zip(self.states, self._left, self._friction):
+        for state, left, friction in zip(self._standing, self._left, self._friction):
             lacking = np.einsum('rpb,p->rb', self._rows.full(state, friction), self.values)
             lacking = lacking[:, None] - efforts(state.tau)
             change = yielding.projection(state)(lacking) - left(lacking)
             out.append(_flat(change)[:, 0] / STEP)
         return np.concatenate(out)
 
-    def size_of(self, moved: np.ndarray) -> float:
+    def height_of_feet(self, higher: np.ndarray) -> tuple[float, float]:
         """
-        Return the size of an error that changes the rows by ``moved`` (N,) and is one beforehand.
+        Return how much higher feet touch than described, and its standard error [m].
 
-        What was found of it and what is not known of it: rows that contradict feet as described
-        make it larger, others that agree with them smaller.
+        higher : of ``of_yielding_feet``
         """
+        moved = FOOT_YIELDS * higher
         columns = np.column_stack([self.rows * self._sd, moved, self._target])
         sums = self._by_piece(columns) / self._scale**2
         known = np.ones(self._count + 1)
-        x, without = left_out(sums, partial(_solved, known=known))
+        for _ in range(ROUNDS):
+            x, without = left_out(sums, partial(_solved, known=known))
+            known[-1] = (FREEDOM + 1.0) / (FREEDOM + x[-1] ** 2)
         information = sums.sum(0)[:-1, :-1] + np.diag(known)
         variance = np.linalg.inv(information)[-1, -1]
-        return float(np.sqrt(x[-1] ** 2 + standard_errors(without)[-1] ** 2 + variance))
+        error = np.hypot(standard_errors(without)[-1], variance**0.5)
+        return FOOT_YIELDS * float(x[-1]), FOOT_YIELDS * float(error)
 
     def by_row(self, flat: np.ndarray) -> np.ndarray:
         """Return (r, N, k) of each row what stands sample by sample (N r, k)."""

@@ -23,7 +23,7 @@ from .prediction import FloatingPrediction
 from .robot import CARRIED, floating_robot, FloatingRobot, FLYING, STANDING
 from .rows import efforts, FloatingRows, groups_of, ROWS_BLOCK
 from ..estimation.common_errors import CommonErrors, MovedRows
-from ..estimation.motion_noise import DRAWS, NoisyRows, rows_of_noise
+from ..estimation.motion_noise import DRAWS, NoisySlopes
 from ...dynamics.friction import check_laws, given_widths, JOINT_TERMS, law_of, WidthOptions
 from ...dynamics.inertial_parameters import body_parameters, Parameter
 from ...dynamics.regressor import RegressorBlock
@@ -174,10 +174,16 @@ class FloatingBase(
         robot: FloatingRobot,
         parameters: Sequence[Parameter],
         rng: np.random.Generator,
-    ) -> Iterator[NoisyRows]:
-        """Yield NoisyRows by the noise of the base; see NoisyMotion."""
-        states = observation.noisy_states(DRAWS, rng)
-        yield from rows_of_noise(states, lambda state: self.regress(state, robot, parameters))
+    ) -> Iterator[NoisySlopes]:
+        """Yield NoisySlopes by the nine numbers of the base's motion; see NoisyMotion."""
+        rows = FloatingRows(robot, parameters, np.ones(len(parameters), dtype=bool))
+        for state, noise, times in observation.noisy_states(DRAWS, rng):
+            low = 0
+            for block in self.regress(state, robot, parameters):
+                part = slice(low, low + len(block.t))
+                slopes = rows.by_base(state.rows(part))
+                yield NoisySlopes(block, slopes, noise[:, part], times)
+                low += len(block.t)
 
     def source(
         self, robot: FloatingRobot, options: FloatingBaseOptions, lag: float, summary: Summary

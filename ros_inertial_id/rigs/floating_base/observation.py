@@ -14,6 +14,8 @@ from ...measurement.joints.kinematic_state import JointSpaceObservation, JointSp
 from ...measurement.joints.observation import with_time_offset
 from ...measurement.summary import Summary
 
+NOISE_WINDOW = 128  # samples, four a period of the cutoff: longer than noise remembers
+NOISE_LOOKED = 512  # samples about whose noise is looked at: a gait or a sway repeats
 TOUCH_PERIODS = 1.5  # periods of the cutoff, within which a touch is in the filtered signals
 
 
@@ -112,14 +114,10 @@ class FloatingObservation:
 
     def noisy_states(
         self, draws: int, rng: np.random.Generator
-    ) -> Iterator[tuple[FloatingState, list[FloatingState], float]]:
-        """Yield (training state, it with the base's noise ``draws`` times, times it counts)."""
-        redrawn = [self.base.with_more_noise(rng) for _ in range(draws)]
-        for state, times in windows(self):
-            yield state, [self._by_base(state, base) for base in redrawn], times
-
-    def _by_base(self, state, base):
-        """Return a ``state`` with the motion of another ``base``."""
+    ) -> Iterator[tuple[FloatingState, np.ndarray, float]]:
+        """Yield (training state, noise (draws, N, 9) of its base, times it counts)."""
         kernel, period = self.joints.kernel, self.joints.clock.period
-        motion, rate, up = base.at(state.t, kernel, period)
-        return replace(state, base=motion, base_rate=rate, up=up)
+        redrawn = [self.base.with_more_noise(rng) for _ in range(draws)]
+        for state, times in windows(self, NOISE_WINDOW, NOISE_LOOKED):
+            noise = [base.at(state.t, kernel, period)[0] - state.base for base in redrawn]
+            yield state, np.array(noise), times

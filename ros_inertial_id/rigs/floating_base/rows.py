@@ -8,6 +8,7 @@ squares is that of rows projected onto the null space of the contacts.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import moving_base_rows, RowGroup
 from ...methods.arm_friction import ArmFriction
 
+STEP = 1e-3  # [m/s^2], [rad/s^2], [rad/s]: rows are linear in it, of velocities almost
 ROWS_BLOCK = 512  # samples: all rows of a block, (6 + n, p, B), stay within tens of megabytes
 
 
@@ -56,7 +58,7 @@ class FloatingRows:
         """
         Return the rows (6 + n, k, B) of a ``state`` before any force of a foot is taken off.
 
-        friction : of ``friction``
+        friction : of ``friction``, or empty
         """
         base = np.ascontiguousarray(state.base.T)
         of_bodies = moving_base_rows(
@@ -71,6 +73,15 @@ class FloatingRows:
         for j, (places, values) in enumerate(zip(self._friction_places, friction)):
             out[6 + j, places] = values
         return out
+
+    def by_base(self, state: FloatingState) -> np.ndarray:
+        """Return the slopes (r, 9, B, k) of what is left of the rows by the base's motion."""
+        left, still = self.projection(state), self.full(state, ())
+        out = []
+        for change in STEP * np.eye(9):
+            moved = self.full(replace(state, base=state.base + change), ())
+            out.append(left((moved - still) / STEP).transpose(0, 2, 1))
+        return np.stack(out, axis=1)
 
     def projection(self, state: FloatingState) -> 'Projection':
         """Return the Projection of rows of a ``state`` that leaves no force of a foot."""

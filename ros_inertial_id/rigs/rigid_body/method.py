@@ -24,13 +24,7 @@ from ...errors import ConfigError
 from ...measurement.joints.kinematic_state import VelocityOptions
 from ...measurement.recording import Recording
 from ...measurement.summary import Summary
-from ...methods.capabilities import (
-    Addition,
-    LateEfforts,
-    LearnsOnline,
-    Limit,
-    TimeOffsetOptions,
-)
+from ...methods.capabilities import Addition, LateEfforts, LearnsOnline, Limit, TimeOffsetOptions
 from ...options import option, topic_option
 
 BIAS_SCALE, BIAS_PRIOR_SD = (1.0,) * 3 + (0.1,) * 3, (200.0,) * 3 + (20.0,) * 3  # [N], [N m]

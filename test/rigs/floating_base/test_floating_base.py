@@ -100,13 +100,17 @@ def test_whole_mass_and_its_centre_are_found_by_a_robot_on_its_feet(bare, model)
     assert summary['base_time_offset'] == pytest.approx(4e-3, abs=1e-3)
 
 
-def test_feet_that_are_told_wrongly_make_the_errors_of_the_whole_larger(bare, model):
+def test_feet_that_are_told_wrongly_are_named_and_make_errors_larger(bare, model):
     parts = {topic: c.rows(slice(0, 3000)) for topic, c in bare[0].channels.items()}
     recording = replace(bare[0], channels=parts)
-    lower = options(feet=[f'{foot} 0.0' for foot in FEET])  # 20 mm further down than they touch
-    told_wrongly = whole_of(identify([recording], lower, method='floating_base').model)
-    assert told_wrongly.mass_error > 2.0 * whole_of(model).mass_error
-    assert told_wrongly.errors[2] > 5e-3  # a millimetre is what feet as described are off
+    higher = options(feet=[f'{foot} 0.0' for foot in FEET])  # they touch 20 mm further down
+    told_wrongly = identify([recording], higher, method='floating_base').model
+    (found,) = told_wrongly.preprocessing[0]['doubts']
+    assert 'lower than described' in found['says']
+    assert found['evidence'] == pytest.approx(20.0, abs=5.0)
+    whole = whole_of(told_wrongly)
+    assert whole.mass_error > 2.0 * whole_of(model).mass_error
+    assert whole.errors[2] > 5e-3  # a millimetre is what feet as described are off
 
 
 def test_upright_is_that_of_a_base_that_sways_slowly():
