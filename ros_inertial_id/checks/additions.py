@@ -19,8 +19,8 @@ from .finding_kinds import found
 from .thresholds import ROUNDED
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock, RowGroup
-from ..estimation.least_squares import pseudo_inverse, standard_errors
-from ..estimation.r_factors import merge, of_columns, triangle
+from ..estimation.least_squares import pseudo_inverse, ROUNDING, standard_errors
+from ..estimation.r_factors import merge, triangle
 from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.left_out import LeftOut, Weights
 from ..identification.reduce.model_columns import ModelColumns
@@ -106,6 +106,29 @@ def _late(data: Dataset) -> list[Finding]:
     return [found('forces late', (), 1e3 * abs(delay), delay=delay_words(summary))]
 
 
+@dataclass(frozen=True)
+class _BesidePlain:
+    """
+    Weighted rows: the solution ``params`` (P,) by the plain columns, and what is left beside them.
+
+    remaining : (m, P + 1) of all other columns and of what was measured, last; columns in units
+    """
+
+    params: np.ndarray
+    remaining: np.ndarray
+
+    def squares(self) -> float:
+        """Return the squared residual of the plain columns."""
+        return float(self.remaining[:, -1] @ self.remaining[:, -1])
+
+    def added(self, places: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the numbers (a,) of columns ``places`` and the squared residual with them."""
+        columns, measured = self.remaining[:, places], self.remaining[:, -1]
+        numbers = pseudo_inverse(columns) @ measured
+        left = measured - columns @ numbers
+        return numbers, float(left @ left)
+
+
 class _Beside:
     """The columns of a model with those of additions behind them, as a LeftOut."""
 
@@ -114,8 +137,9 @@ class _Beside:
         self.plain = _with_usual_constants(columns.wide)
         self.method: Any = data.method
         self.every = np.arange(columns.count)
+        self.additions: list[tuple[Addition, np.ndarray, int]] = []
         self._read(columns)
-        self.values = self._standard(self._solution(self.whole, self.plain))
+        self.values = self._standard(self.whole.params)
         # Slopes of the torque need bodies that are right beside the motion, too.
         leaning = columns.solution(columns.stacked(self.every), self.plain)
         self.near_described = self._standard(leaning)
@@ -128,12 +152,26 @@ class _Beside:
             left_out = self._weighed()
         self._read(left_out)
         others = [left_out.others([k]) for k in range(len(self.every))]
-        self.without_each = [_triangle_of(left_out, stretches) for stretches in others]
+        self.without_each = [self._beside_plain(stretches) for stretches in others]
 
     def _read(self, left_out: LeftOut) -> None:
-        """Take the triangle of all stretches of a ``left_out``, whatever is described."""
+        """Take all stretches of a ``left_out``, whatever is described."""
         self.left_out = left_out
-        self.whole = _triangle_of(left_out, self.every)
+        self.whole = self._beside_plain(self.every)
+
+    def _beside_plain(self, stretches):
+        """Return what the weighted rows of ``stretches`` are BesidePlain."""
+        unit = self.left_out.prior.unit
+        rows = _triangle_of(self.left_out, stretches)
+        U, singular, V = np.linalg.svd(rows[:, self.plain], full_matrices=False)
+        shown = singular > ROUNDING * singular.max(initial=0.0)
+        Q, others = U[:, shown], np.delete(rows, self.plain, axis=1)
+        in_plain = Q.T @ others
+        params = np.zeros(len(unit))
+        params[self.plain] = V[shown].T @ (in_plain[:, -1] / singular[shown]) * unit[self.plain]
+        remaining = np.zeros(rows.shape)
+        remaining[:, np.setdiff1d(np.arange(rows.shape[1]), self.plain)] = others - Q @ in_plain
+        return _BesidePlain(params, remaining)
 
     def _standard(self, params):
         """Return the standard parameters (p,) of ``params`` (P,) of the columns."""
@@ -187,26 +225,14 @@ class _Beside:
     def _weighed(self):
         """Return the LeftOut with rows weighed by what the model leaves of each group."""
         left_out = self.left_out
-        squares = self._group_squares(self._solution(self.whole, self.plain))
+        squares = self._group_squares(self.whole.params)
         sd = np.sqrt(squares / np.maximum(left_out.rows.sum(0), 1.0))
         sd = np.maximum(sd, max(ROUNDED * sd.max(), 1e-300))  # of rows that measure nothing
         return left_out.with_weights(Weights(sd, {}))
 
-    def _solution(self, triangle_of_rows, chosen):
-        """Return (P,) by the ``chosen`` columns of a triangle, whatever is described."""
-        unit = self.left_out.prior.unit
-        target = triangle_of_rows[:, -1]
-        out = np.zeros(len(unit))
-        out[chosen] = (pseudo_inverse(triangle_of_rows[:, chosen]) @ target) * unit[chosen]
-        return out
-
-    def _without_each(self, chosen):
-        """Return (stretches, P): the solutions without each stretch."""
-        return np.array([self._solution(rows, chosen) for rows in self.without_each])
-
     def likeliest(self) -> list[Finding]:
         """Return the Finding of the addition that explains most, with what is as likely."""
-        left = self._squares(self._solution(self.whole, self.plain))
+        left = self.whole.squares()
         if left < RESIDUAL_WITH_CAUSE**2 * self.left_out.target:
             return []
         tested = []
@@ -224,10 +250,11 @@ class _Beside:
 
         places : (a,) of its columns; left : weighted squared residual without it
         """
-        chosen = np.append(self.plain, places)
-        x, without = self._solution(self.whole, chosen), self._without_each(chosen)
-        numbers, errors = x[places], standard_errors(without[:, places])
-        share = 1.0 - self._squares(x) / left
+        unit = self.left_out.prior.unit[places]
+        numbers, squares = self.whole.added(places)
+        without = np.array([rows.added(places)[0] for rows in self.without_each])
+        numbers, errors = numbers * unit, standard_errors(without * unit)
+        share = 1.0 - squares / left
         if addition.measured and self._noise_alone(places[0], numbers, share, left):
             return None
         sure = np.abs(numbers) > ADDITION_SURE * np.hypot(errors, np.array(addition.unnoticed))
@@ -236,20 +263,14 @@ class _Beside:
             return None
         return Tested(addition, numbers, errors, sure, share)
 
-    def _squares(self, x):
-        """Return the weighted squared residual of a solution x (P,)."""
-        return float((self._group_squares(x) / self.left_out.sd**2).sum())
-
     def _group_squares(self, x):
         """Return the squared residuals (groups,) of a solution x (P,)."""
         return self.left_out.errors(x[:, None], self.every)[:, :, 0].sum(0)
 
     def _noise_alone(self, place, numbers, share, left):
         """Return whether a measured column may take its ``share`` by the noise in it alone."""
-        left_out, k = self.left_out, len(self.plain)
-        R = of_columns(self.whole, np.append(self.plain, place))
-        beside = (R[k, k] / left_out.prior.unit[place]) ** 2
-        noise = left / max(beside, 1e-300)
+        column = self.whole.remaining[:, place] / self.left_out.prior.unit[place]
+        noise = left / max(float(column @ column), 1e-300)
         if noise > OF_ITS_OWN_NOISE:
             return True
         return share < OF_ITS_OWN_NOISE and abs(float(numbers[0])) < 2.0 * noise
@@ -269,8 +290,8 @@ class _Beside:
 
     def beyond_limits(self) -> list[Finding]:
         """Return a Finding for what no body can be: a quantity surely beyond its Limit."""
-        without = [self._standard(params) for params in self._without_each(self.plain)]
-        values = self._standard(self._solution(self.whole, self.plain))
+        without = [self._standard(rows.params) for rows in self.without_each]
+        values = self._standard(self.whole.params)
         parameters = self.structure.base.parameters
         for limit in self.method.limits(
             self.state, self.data.robot, parameters, self.data.options

@@ -227,6 +227,25 @@ def finish(
     )
 
 
+def shown_and_hidden(
+    problem: Problem, estimate: Estimate, weights: Mapping[str, float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return F (b, r), F F' the inverse of what rows of such ``weights`` show, and (b, b) of no rows.
+
+    The latter is the covariance of what they leave as it was: apart, as it is 1e24 times the
+    other's where no prior took part, and its rounding would be all that is left of the other.
+    """
+    axes, s = _whitened(problem, weights)
+    fixed = ~axes.any(axis=1)
+    apart = np.diag(np.where(fixed, problem.base.prior_sd, 0.0) ** 2)
+    if estimate.leaning:
+        return axes / np.sqrt(s**2 + 1.0), apart
+    shown = s > ROUNDING * s[0]
+    hidden = axes[:, ~shown] / ROUNDING
+    return axes[:, shown] / s[shown], apart + hidden @ hidden.T
+
+
 def ordinary(problem: Problem) -> Estimate:
     """
     Return the ordinary least squares Estimate.

@@ -41,12 +41,11 @@ def noisy_rows(
         noise = _drawn(joints, len(state.t), deviation, rng)
         moved = [regress(x) for x in _moved(robot, state)]
         for block, *others in zip(regress(state), *moved):
-            count = len(block.t)
-            slopes = [_slope(block, other) for other in others]
+            here, noise = np.split(noise, [len(block.t)])
+            changes = [here @ slopes for slopes in _slopes(block, others)]
             for draw in range(DRAWS):
-                change = noise[:, :count, :, draw].transpose(0, 2, 1).reshape(-1, count)
-                yield NoisyRows(block, _changed(block, slopes, change), draw, times)
-            noise = noise[:, count:]
+                changed = _changed(block, [change[:, draw] for change in changes])
+                yield NoisyRows(block, changed, draw, times)
 
 
 def _positions(joints):
@@ -58,44 +57,46 @@ def _positions(joints):
 
 
 def _drawn(joints, count, deviation, rng):
-    """Return noise (3, N, k, DRAWS) of z, zdot, zddot in steps, at ``count`` training samples."""
+    """Return noise (N, DRAWS, 3 k) of z, zdot, zddot in steps, at ``count`` training samples."""
     period, every = joints.clock.period, joints.decimate
     size = (count * every + len(joints.kernel) - 1, len(deviation) * DRAWS)
     z = convolve_inside(rng.standard_normal(size), joints.kernel)
     rate = signals.differentiate(z, period)
     x = np.stack([z, rate, signals.differentiate(rate, period)])[:, ::every]
-    in_steps = x.T / DIFFERENCE_STEPS
-    return in_steps.T.reshape(3, count, len(deviation), DRAWS) * deviation[:, None]
+    in_steps = (x.T / DIFFERENCE_STEPS).T.reshape(3, count, len(deviation), DRAWS)
+    noise = in_steps * deviation[:, None]
+    return noise.transpose(1, 3, 0, 2).reshape(count, DRAWS, -1)
 
 
 def _moved(robot, state):
     """Yield the MechanismState a step further along z, zdot, zddot of every coordinate."""
-    index = list(robot.independent)
+    index, (small, of_rate, of_second) = list(robot.independent), DIFFERENCE_STEPS
     z, rate, second = state.q[:, index], state.v[:, index], state.a[:, index]
-    for order, step in enumerate(DIFFERENCE_STEPS):
-        for unit in np.eye(len(index)):
-            steps = np.zeros((3, len(index)))
-            steps[order] = step * unit
-            goal = z + steps[0]
-            q, _ = newton(robot, state.q, state.R, goal, goal)
-            R, _ = robot.transformation(q)
-            v, a = robot.motion(q, R, rate + steps[1], second + steps[2])
-            yield replace(state, q=q, v=v, a=a, R=R)
+    units = np.eye(len(index))
+    for unit in units:
+        goal = z + small * unit
+        q, _ = newton(robot, state.q, state.R, goal, goal)
+        R, _ = robot.transformation(q)
+        v, a = robot.motion(q, R, rate, second)
+        yield replace(state, q=q, v=v, a=a, R=R)
+    for unit in units:
+        v, a = robot.motion(state.q, state.R, rate + of_rate * unit, second)
+        yield replace(state, v=v, a=a)
+    for unit in units:
+        yield replace(state, a=state.a + of_second * state.R @ unit)
 
 
-def _slope(block, moved):
-    """Return [(change of W, change of y)] of the groups of a block by a step."""
-    return [(m.W - g.W, m.y - g.y) for g, m in zip(block.groups, moved.groups)]
+def _slopes(block, others):
+    """Yield changes (N, len(others), p + 1) of W and y of each group, in each of ``others``."""
+    for group, *moved in zip(block.groups, *(other.groups for other in others)):
+        changes = [np.column_stack([m.W - group.W, m.y - group.y]) for m in moved]
+        yield np.stack(changes, axis=1)
 
 
-def _changed(block, slopes, change):
-    """Return a ``block`` with ``change`` (3 k, N) times ``slopes`` of its groups added."""
+def _changed(block, changes):
+    """Return a ``block`` with ``changes`` (N, p + 1) of W and y of its groups added."""
     groups = []
-    for number, group in enumerate(block.groups):
-        W, y = group.W.copy(), group.y.copy()
-        for of_groups, share in zip(slopes, change):
-            dW, dy = of_groups[number]
-            W += share[:, None] * dW
-            y += share * dy
+    for group, change in zip(block.groups, changes):
+        W, y = group.W + change[:, :-1], group.y + change[:, -1]
         groups.append(replace(group, W=W, y=y))
     return RegressorBlock(block.t, block.segment, tuple(groups))

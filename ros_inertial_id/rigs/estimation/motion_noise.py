@@ -25,10 +25,10 @@ from ...estimation.estimators import (
     DESCRIPTION,
     effective_standard_deviation,
     Estimate,
-    finish,
     MOTION,
     prior_rows,
     Problem,
+    shown_and_hidden,
 )
 from ...estimation.residuals import add_lags, autocovariances, correlation_time, Residuals
 
@@ -118,22 +118,6 @@ class MotionNoise:
     covariances: dict[str, np.ndarray]
     shares: dict[str, float]
 
-    def with_errors(self, problem: Problem, estimate: Estimate) -> Estimate:
-        """Return the ``estimate`` of a problem with errors of this noise and of all other."""
-        uncorrelated = problem
-        if not estimate.leaning:
-            uncorrelated = replace(problem, correlation={})
-        inverse = finish(
-            uncorrelated, estimate.params, estimate.standard_deviation, estimate.leaning
-        ).cov_params
-        prior, _ = prior_rows(problem.base)
-        moved, others = self._meat(problem, estimate, _solved_weights(problem, estimate))
-        by_source = {
-            MOTION: inverse @ moved @ inverse,
-            DESCRIPTION: inverse @ (prior.T @ prior * estimate.leaning) @ inverse,
-        }
-        return _with_covariance(estimate, by_source, inverse @ others @ inverse)
-
     def under_prior(self, problem: Problem, estimate: Estimate, prior: np.ndarray) -> Estimate:
         """
         Return the ``estimate`` with errors of all noise, where its rows joined a ``prior`` (b, b).
@@ -155,18 +139,21 @@ class MotionNoise:
         move = scale[:, None] * (still @ prior @ excited.T) * scale  # from scores to params
         moved, others = self._meat(problem, estimate, weights)
         by_source = {
-            MOTION: move @ moved @ move.T,
+            MOTION: _squared(move @ moved),
             DESCRIPTION: still @ prior @ still.T * np.outer(scale, scale),
         }
-        return _with_covariance(estimate, by_source, move @ others @ move.T)
+        return _with_covariance(estimate, by_source, _squared(move @ others))
 
-    def made_good(self, problem: Problem, estimate: Estimate) -> Estimate:
+    def made_good(
+        self, problem: Problem, estimate: Estimate, inherited: np.ndarray | None
+    ) -> Estimate:
         """
         Return the ``estimate`` as it is without noise in the rows, and no number for noise alone.
 
-        Such a direction may be off by all that the prior allows: so much is added to the
-        covariance.  A base parameter of which less than LOST of the prior is ruled out is not
-        determined.
+        inherited : (b, k) errors of unit size that all rows share, or None
+        Its errors are of this noise and of all other.  A direction of noise may be off by all that
+        the prior allows: so much is added to the covariance.  A base parameter of which less than
+        LOST of the prior is ruled out is not determined.
         """
         weights, scales = _solved_weights(problem, estimate), problem.base.scales()
         A, target, _ = problem.factors.system(weights)
@@ -176,7 +163,12 @@ class MotionNoise:
         shares, directions = eigh(squares, information)
         products = weighted_sum(self.products, weights) * scales
         less = _LessNoise(information, directions, shares, products)
-        estimate = less.estimate(problem, estimate, (A, target))
+        by_source, others = self._roots(problem, estimate, weights)
+        if inherited is not None:
+            others = np.hstack([others, inherited])
+        estimate = less.estimate(problem, estimate, (A, target), by_source, others)
+        _, hidden = shown_and_hidden(problem, estimate, weights)
+        estimate = estimate.widened(hidden)
         noisy = directions[:, shares > NOISE_SHARE] * scales[:, None]
         if not noisy.size:
             return estimate
@@ -191,15 +183,25 @@ class MotionNoise:
             rank=max(0, estimate.rank - noisy.shape[1]),
         )
 
+    def _roots(self, problem, estimate, weights):
+        """Return {source: (b, m)} of errors of unit size of what rows show, (b, n) of others."""
+        F, _ = shown_and_hidden(problem, estimate, weights)
+        prior, _ = prior_rows(problem.base)
+        moved, others = self._meat(problem, estimate, weights)
+        by_source = {
+            MOTION: F @ (F.T @ moved),
+            DESCRIPTION: F @ (prior @ F).T * estimate.leaning,
+        }
+        return by_source, F @ (F.T @ others)
+
     def _meat(self, problem, estimate, weights):
-        """Return covariances (b, b) of the weighted rows' scores, by this noise and all other."""
+        """Return roots (b, m) of the covariances of the scores, by this noise and all other."""
         sd = effective_standard_deviation(problem, estimate.standard_deviation)
-        scores = weighted_sum(self.scores, weights)
-        others = np.zeros((len(scores), len(scores)))
+        scores, others = weighted_sum(self.scores, weights), []
         for name, share in self.shares.items():
-            rows = problem.factors.groups[name].equations(len(others)) * sd[name]
-            others += share * rows.T @ rows / weights[name] ** 4
-        return scores @ scores.T / scores.shape[1], others
+            rows = problem.factors.groups[name].equations(len(scores))
+            others.append(np.sqrt(share) * sd[name] / weights[name] ** 2 * rows)
+        return scores / np.sqrt(scores.shape[1]), np.vstack(others).T
 
 
 class _LessNoise(NamedTuple):
@@ -215,8 +217,13 @@ class _LessNoise(NamedTuple):
     shares: np.ndarray
     products: np.ndarray
 
-    def estimate(self, problem, estimate, system):
-        """Return the Estimate without the noise; system : (A (b, b), target (b,)) of its rows."""
+    def estimate(self, problem, estimate, system, by_source, others):
+        """
+        Return the Estimate without the noise.
+
+        system : (A (b, b), target (b,)) of its rows
+        by_source, others : {source: (b, m)}, (b, n) errors of unit size before
+        """
         scales, eye = problem.base.scales(), np.eye(len(self.shares))
         dual = self.information @ self.directions  # inverse of the directions, transposed
         most = self.shares > NOISE_SHARE
@@ -230,42 +237,37 @@ class _LessNoise(NamedTuple):
         move = eye + np.linalg.solve(left, squares)
         shrunk = squares @ (estimate.params / scales) - products  # E[dW'e], which shrinks
         move = scales[:, None] * move / scales
-        covariance = move @ estimate.cov_params @ move.T
-        error = _errors(covariance, estimate)
         # What noise alone excites says nothing to those who solve the rows anew under a prior.
         lost = (self.directions * np.minimum(self.shares, 1.0)) @ dual.T
         keep = scales[:, None] * (eye - lost) / scales
         rows = system[0] @ keep
         off = scales * np.linalg.solve(self.information - squares, products)
-        return replace(
+        estimate = replace(
             estimate,
             params=estimate.params + scales * np.linalg.solve(left, shrunk),
-            cov_params=covariance,
-            bse=error,
-            data_bse=estimate.data_bse * error / np.maximum(estimate.bse, 1e-300),
-            by_source={s: move @ part @ move.T for s, part in estimate.by_source.items()},
             system=(rows, system[1] - rows @ off),
         )
+        by_source = {source: _squared(move @ root) for source, root in by_source.items()}
+        return _with_covariance(estimate, by_source, _squared(move @ others))
 
 
 def _with_covariance(estimate, by_source, others):
     """Return the Estimate with covariances {source: (b, b)} and that by all ``others`` (b, b)."""
     covariance = sum(by_source.values(), others)
-    error = _errors(covariance, estimate)
+    error = np.sqrt(np.diag(covariance))
+    ratio = np.where(error > 0.0, error / np.maximum(estimate.bse, 1e-300), 1.0)
     return replace(
         estimate,
         cov_params=covariance,
         bse=error,
-        data_bse=estimate.data_bse * error / np.maximum(estimate.bse, 1e-300),
+        data_bse=estimate.data_bse * ratio,
         by_source=by_source,
     )
 
 
-def _errors(covariance, estimate):
-    """Return standard errors (b,) of a covariance (b, b), an ``estimate``'s of what none shows."""
-    variance = np.diag(covariance)
-    # Directions that no row shows have a variance whose rounding drowns all others.
-    return np.where(variance > 0.0, np.sqrt(np.abs(variance)), estimate.bse)
+def _squared(root):
+    """Return the covariance (b, b) that a ``root`` (b, m) is of."""
+    return root @ root.T
 
 
 def motion_noise(

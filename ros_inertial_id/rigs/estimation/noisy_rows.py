@@ -46,12 +46,11 @@ class NoisyMotion(OwnErrors):
         noise = motion_noise(pairs, problem.base.places(), draft, residuals)
         inherited = self.inherited(data, problem.base, free)
         if noise is not None:
-            free = noise.with_errors(problem, free)
+            free = noise.made_good(problem, free, inherited)
+            return EstimateOfRows(free, inherited, noise.under_prior)
         if inherited is not None:
             free = free.widened(inherited @ inherited.T)
-        if noise is None:
-            return EstimateOfRows(free, inherited)
-        return EstimateOfRows(noise.made_good(problem, free), inherited, noise.under_prior)
+        return EstimateOfRows(free, inherited)
 
     def _drawn(self, data, parameters):
         """Yield the NoisyRows of all recordings of a Dataset."""

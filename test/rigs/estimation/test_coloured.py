@@ -52,7 +52,7 @@ def test_stated_errors_are_those_of_many_repetitions():
         ]
         noise = motion_noise(pairs, base.places(), values, residuals)
         found.append(estimate.params)
-        stated.append(noise.with_errors(problem, estimate).bse)
+        stated.append(noise.made_good(problem, estimate, None).bse)
         plain.append(estimate.bse)
     actual, stated, plain = (
         np.std(found, 0),
