@@ -124,7 +124,7 @@ def _error(robot, state, parameters, is_late):
     y, columns = (force - known).T.ravel(), np.concatenate(W.transpose(0, 2, 1))
     if is_late:
         columns = np.column_stack([columns, late_rates(robot, state).T.ravel()])
-    R = np.linalg.qr(np.column_stack([columns, y]), mode='r')
+    R = np.asarray(np.linalg.qr(np.column_stack([columns, y]), mode='r'))
     Q, y_in_R = span(R[:, :-1]), R[:, -1]
     left = np.linalg.norm(y_in_R - Q @ (Q.T @ y_in_R))
     return float(left / max(np.linalg.norm(y), 1e-300)), len(y)
