@@ -9,7 +9,7 @@ import numpy as np
 from ..dynamics.inertial_parameters import Parameter
 from ..estimation.base_parameters import BaseParameters
 from ..estimation.consistency import consistent_values, Known
-from ..estimation.estimators import Problem
+from ..estimation.estimators import Problem, ridge_and_weights
 from ..estimation.r_factors import combined, GroupFactor, products_triangle, RFactors, Y, Y_RAW
 from ..identification.fit.gravity import with_angles
 from ..identification.reduce.left_out import LeftOut
@@ -23,7 +23,6 @@ def consistent_errors(
     column_indices: np.ndarray,
     judge: LeftOut,
     target: np.ndarray,
-    scale: np.ndarray,
     sets: Sequence[np.ndarray],
 ) -> np.ndarray:
     """
@@ -31,19 +30,18 @@ def consistent_errors(
 
     model_columns : of which some, ``column_indices`` (k,), and the tilts are the unknowns of
         ``judge``, bodies free
-    target : (n, e) of each group's elements; scale : (n,) unit of the errors
-    sets : of stretches that are left out together
-    Rows count as those of ``judge`` do, in units of the ``scale``.
+    target : (n, e) of each group's elements; sets : of stretches that are left out together
     """
     base, order = _base_parameters(model_columns, column_indices, judge)
     out = np.full((len(sets), judge.count, len(judge.names)), np.nan)
     targets, solution = target[:, :, None], None
-    correlation = np.array([judge.correlation_rows[name] for name in judge.names])
-    weights = dict(zip(judge.names, judge.sd * scale / np.sqrt(correlation)))
     for errors, stretches in zip(out, sets):
         factors = _factors(judge, judge.others(stretches), target, order)
         if solution is None:
             problem = Problem(factors, base, judge.correlation_rows)
+            weights = ridge_and_weights(problem)[
+                1
+            ]  # by what the target leaves, not by what it replaces
             solution = consistent_values(problem, weights, Known(), enough=SOLUTION_ACCURACY)
         x = np.zeros((len(order), 1))
         x[order, 0] = base.reduce(solution(factors))

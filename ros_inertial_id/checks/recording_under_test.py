@@ -295,8 +295,9 @@ class RecordingUnderTest:
         """Return the errors (4, stretches, n) of consistent bodies, see ``left_out``."""
         judge = self.free_bodies(change.gravity)
         sets = judge.sets.every_fourth
-        columns, indices = self.model_columns, self.column_indices
-        errors = consistent_errors(columns, indices, judge, change.target, change.scale, sets)
+        errors = consistent_errors(
+            self.model_columns, self.column_indices, judge, change.target, sets
+        )
         return errors / change.scale**2
 
     @cached_property
