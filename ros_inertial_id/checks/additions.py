@@ -74,7 +74,8 @@ class Tested:
     @property
     def remaining(self) -> float:
         """Return the share of the squared residual that it leaves; larger by each number."""
-        return (1.0 - self.share) * SIMPLER ** len(self.numbers)
+        left = max(1.0 - self.share, 0.0)  # below it by rounding
+        return left * SIMPLER ** len(self.numbers)
 
     @property
     def says(self) -> str:
@@ -413,7 +414,7 @@ def _named(likely: Sequence[Tested]) -> Finding:
     others: dict[str, str] = {}  # name of another addition -> its likeliest words
     for entry in likely:
         if entry.name == best.name:
-            if entry.remaining < (1.0 + ONE_BY_KINEMATICS) * best.remaining:
+            if entry.remaining <= (1.0 + ONE_BY_KINEMATICS) * best.remaining:
                 same.append(entry.says)
         elif entry.remaining < AS_LIKELY * best.remaining:
             others.setdefault(entry.name, entry.says)

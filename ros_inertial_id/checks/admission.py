@@ -37,6 +37,7 @@ BY_GAINS = (
     'effort is a current',
     'gain of a joint',
     'description of another robot',
+    'links without inertia',
 )
 # What torques of commands look like without the damping, which is found as viscous friction.
 BY_DAMPING = ('effort clipped',)

@@ -543,6 +543,9 @@ MODEL_KINDS: dict[str, FindingKind] = {
     'cannot be prepared': FindingKind(
         '{why}', 'see the reason', 'the preparation of the signals', 'recordings', WRONG
     ),
+    'links without inertia': FindingKind(
+        '{why}', 'see the reason', 'the masses of the description', 'recordings', WRONG
+    ),
     'joints at rest': FindingKind(
         '{joints} {stand} still: nothing is identified there',
         'move every joint',

@@ -97,7 +97,8 @@ def model_checks(
         data = read_dataset([recording], options, method, urdf)
         lacking = lack_of_inertias(data)
         if lacking and model is None:
-            return ModelChecks((not_prepared(lacking),), {})
+            finding = found('links without inertia', (), 1.0, why=str(lacking))
+            return ModelChecks((finding,), {})
         choice = by_best_velocity(data, signals)
         test = recording_under_test(choice.data, model, every=1)
         touched = contacts(choice.data, test.model_columns, test.column_indices)

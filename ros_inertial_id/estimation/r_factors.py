@@ -75,7 +75,14 @@ def products_triangle(products: np.ndarray) -> np.ndarray:
     scale = np.where(length > 0.0, length, np.inf)
     scaled = products / scale / scale[:, None]
     np.fill_diagonal(scaled, 1.0 + SUM_ROUNDING)
-    return np.asfortranarray(np.linalg.cholesky(scaled).T * length)
+    try:
+        R = np.linalg.cholesky(scaled).T
+    except np.linalg.LinAlgError:  # many columns are one but for rounding
+        values, axes = np.linalg.eigh(scaled)
+        R = triangle(
+            np.asfortranarray(np.sqrt(np.maximum(values, SUM_ROUNDING))[:, None] * axes.T)
+        )
+    return np.asfortranarray(R * length)
 
 
 def combined(products: np.ndarray, T: np.ndarray) -> np.ndarray:
