@@ -547,10 +547,10 @@ class Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Raise ConfigError with the nearest choice where a ``value`` is none of an option's."""
-        from ..options import nearest
-
         if not action.choices or value in action.choices:
             return
+        from ..options import nearest
+
         name = '/'.join(action.option_strings) or action.dest
         raise ConfigError(
             f'{self._verb}: {name}: invalid choice {value!r}',

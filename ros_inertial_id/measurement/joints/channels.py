@@ -235,8 +235,8 @@ def _passive(silent, joints):
         return ''
     return (
         'of a joint that swings without a motor (a pendulum) write "closed_loop: {independent: '
-        f'[{", ".join(joints)}], actuated: [{", ".join(driven)}]}}" to passive.yaml and identify '
-        'with --method closed_loop --config passive.yaml, or '
+        f'[{", ".join(joints)}], actuated: [{", ".join(driven)}]}}" to passive.yaml, then '
+        'inertial-id identify BAG --method closed_loop --config passive.yaml, or '
     )
 
 

@@ -156,7 +156,7 @@ class MotionNoise:
         LOST of the prior is ruled out is not determined.
         """
         weights, scales = _solved_weights(problem, estimate), problem.base.scales()
-        A, target, _ = problem.factors.system(weights)
+        A = problem.factors.system(weights)[0]
         information = (A.T @ A) * np.outer(scales, scales)
         information += 1e-12 * np.trace(information) / len(scales) * np.eye(len(scales))
         squares = weighted_sum(self.squares, weights) * np.outer(scales, scales)
@@ -166,7 +166,10 @@ class MotionNoise:
         by_source, others = self._roots(problem, estimate, weights)
         if inherited is not None:
             others = np.hstack([others, inherited])
-        estimate = less.estimate(problem, estimate, (A, target), by_source, others)
+        # Who solves them anew under a prior asks how much they say: correlated rows say less.
+        independent = effective_standard_deviation(problem, estimate.standard_deviation)
+        system = problem.factors.system(independent)[:2]
+        estimate = less.estimate(problem, estimate, system, by_source, others)
         _, hidden = shown_and_hidden(problem, estimate, weights)
         estimate = estimate.widened(hidden)
         noisy = directions[:, shares > NOISE_SHARE] * scales[:, None]

@@ -70,7 +70,8 @@ def test_imu_lowers_the_standard_errors(rig_recording, seen_model):
     model = identify([rig_recording], WITH_IMU, method='closed_loop').model
     assert max(four_errors(model)) < 1.0
     # Not that of the crank's inertia: the noise of the torque alone is most of it.
-    assert (four_deviations(model) < 0.8 * four_deviations(seen_model))[1:].all()
+    # Of markers alone the noise is drawn, and errors are known to a seventh.
+    assert (four_deviations(model) < 0.95 * four_deviations(seen_model))[1:].all()
     imu = model.preprocessing[0]['imus']['/rod/imu']
     assert imu['clock_offset'] == pytest.approx(-3e-3, abs=1e-4)  # 2 ms late, the camera 5 ms
     assert imu['gyro_bias'][2] == pytest.approx(0.01, abs=1e-3)
