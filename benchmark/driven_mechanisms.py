@@ -136,7 +136,7 @@ def _inertial(mass, centre, moments):
 
 
 def _mjcf(name, bodies, closed):
-    """Return the MJCF text of ``bodies`` whose loops are ``closed``, all slides and yokes driven."""
+    """Return the MJCF text of ``bodies`` with loops ``closed``, all slides and yokes driven."""
     driven = re.findall(r'joint name="(\w+)"[^>]*armature', bodies)
     motors = ''.join(f'<motor joint="{joint}"/>' for joint in driven)
     return (

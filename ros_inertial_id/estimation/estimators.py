@@ -210,7 +210,7 @@ def finish(
     torque = np.linalg.norm(
         [g.target() / standard_deviation[name] for name, g in problem.factors.groups.items()]
     )
-    torque_per_unit = np.maximum(np.linalg.norm(weighted_rows, axis=0), 1e-300)
+    torque_per_unit = np.maximum(np.linalg.norm(weighted_rows, axis=0), 1e-200)
     limit = np.minimum(problem.base.prior_sd, torque / torque_per_unit)
     return Estimate(
         params=beta,
