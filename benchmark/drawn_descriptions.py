@@ -2,10 +2,11 @@
 Descriptions as far from the truth as identification supposes them: a draw from its prior.
 
 The divergence between a body and its description counts with weight one (see
-estimation/consistency.py): near the description that is a normal distribution of S in P0 = L exp(S) L', with P = L L' the
-pseudo-inertia of the true body, S symmetric, variance 1 on its diagonal and 1/2 beside it.  Masses
-are off by a factor of two or so, centres by most of a radius of gyration.  Stated errors can only
-be right in the mean over such descriptions: beside one that is better they are too wide.
+estimation/consistency.py): near the description that is a normal distribution of S in P0 = L
+exp(S) L', with P = L L' the pseudo-inertia of the true body, S symmetric, variance 1 on its
+diagonal and 1/2 beside it.  Masses are off by a factor of two or so, centres by most of a radius
+of gyration.  Stated errors can only be right in the mean over such descriptions: beside one that
+is better they are too wide.
 """
 
 import re

@@ -4,10 +4,10 @@ How well an arm is identified whose base moves, beside the same arm on the groun
     OPENBLAS_NUM_THREADS=1 python benchmark/moving_arm_base.py [SEEDS [SECONDS]]
 
 MuJoCo lets the FR3 of this package, 20 % and about 10 mm off its description, move on a base:
-bolted to the ground, on a cart that slides on casters and is pushed about by some 1 m/s^2 and
-0.5 rad/s, and hanging by a rope.  Sensors have the noise of real ones, the IMU's clock is
-4 ms late.  Prints per seed the error of the torque that each model predicts for another motion of the
-arm on the ground, whose efforts have no noise, and what is said of the cart told as a fixed base.
+bolted to the ground, on a cart that slides on casters and is pushed about by some 1 m/s^2 and 0.5
+rad/s, and hanging by a rope.  Sensors have the noise of real ones, the IMU's clock is 4 ms late.
+Prints per seed the error of the torque that each model predicts for another motion of the arm on
+the ground, whose efforts have no noise, and what is said of the cart told as a fixed base.
 """
 
 import argparse

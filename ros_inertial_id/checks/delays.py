@@ -3,7 +3,7 @@
 from .thresholds import LATE_OF_ALL
 from ..measurement.summary import Summary
 
-SHOWN = 2.0  # standard errors
+NOTED_DELAY = 2.0  # standard errors
 
 
 def way_of(delay: float) -> str:
@@ -16,7 +16,7 @@ def way_of(delay: float) -> str:
 def delay_found(summary: Summary) -> float:
     """Return the delay [s] of the efforts that was found, 0 where it is not worth a word."""
     delay, error = summary.time_offset_found or 0.0, summary.time_offset_error or 0.0
-    if abs(delay) < max(LATE_OF_ALL, SHOWN * error):
+    if abs(delay) < max(LATE_OF_ALL, NOTED_DELAY * error):
         return 0.0
     return delay
 

@@ -15,8 +15,8 @@ from ...dynamics.body_motion import body_motions, frame_of, twists
 from ...errors import RecordingError
 from ...estimation.least_squares import standard_errors
 
-PIECES = 10  # of the recording, each left out in turn
-SURE = 5.0  # standard errors: a judgement, as of other additions
+PIECES_OF_TIME = 10  # of the recording, each left out in turn
+SURELY_LATE = 5.0  # standard errors: a judgement, as of other additions
 EXPLAINED = 0.05  # of the squared misfit of markers: a judgement
 FEWEST_FRAMES = 100  # ten in a piece
 
@@ -31,7 +31,7 @@ def check_shutter(robot: Mechanism, frames: Frames, t: np.ndarray, q: np.ndarray
         return
     used = frames.rows(np.searchsorted(frames.t, t))
     misfit, late = _beside_posture(robot, used, q)
-    pieces = np.array_split(np.arange(len(t)), PIECES)
+    pieces = np.array_split(np.arange(len(t)), PIECES_OF_TIME)
     squares = np.array(
         [late[rows].reshape(-1, 3).T @ late[rows].reshape(-1, 3) for rows in pieces]
     )
@@ -46,7 +46,7 @@ def check_shutter(robot: Mechanism, frames: Frames, t: np.ndarray, q: np.ndarray
     direction = delays / max(float(np.linalg.norm(delays)), 1e-300)
     size = float(delays @ direction)
     error = float(standard_errors((np.array(without) @ direction)[:, None])[0])
-    if size < SURE * error:
+    if size < SURELY_LATE * error:
         return
     raise RecordingError(
         'markers are late by where they are in the image: rows of a rolling shutter, or a clock '

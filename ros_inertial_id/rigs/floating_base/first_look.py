@@ -25,7 +25,7 @@ from ...errors import RecordingError
 from ...estimation.least_squares import left_out, standard_errors
 from ...measurement.joints.effort_source import EffortSource
 
-ROUGH = 0.015  # of the rows: with more left over, is the IMU turned by some degrees?
+TURNED_RESIDUAL = 0.015  # of the rows: with more left over, is the IMU turned by some degrees?
 POOR = 0.15  # of the rows: with more left over, is the sensor on the base as described?
 SAMPLES = 800  # that are looked at
 SAMPLES_OF_OTHERS = 200  # the same for each other mounting that is tried
@@ -78,7 +78,7 @@ def first_look(
     doubts = mounting_doubts(observation, residual, turned) or fallen
     if options.find_time_offset and not doubts:
         observation, fit = _clocks_set_right(observation, fit)
-    if not doubts and fit.relative > ROUGH:
+    if not doubts and fit.relative > TURNED_RESIDUAL:
         doubts = turn_doubts(observation, residual)
     if not doubts and robot.feet:
         doubts = contact_doubts(observation, robot, fit.states, fit.lacking())

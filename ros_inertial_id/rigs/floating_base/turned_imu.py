@@ -13,7 +13,7 @@ from ..bodies.observation import doubt
 
 STEP = np.deg2rad(5.0)  # by which the IMU is turned about each axis to see what it changes
 LARGEST = np.deg2rad(30.0)  # of a turn that parabolas show
-ROUNDS = 2
+TURN_ROUNDS = 2
 EXPLAINS = 0.6  # of the residual is left at most by a turn that is right
 
 
@@ -36,7 +36,7 @@ def turn_doubts(
 
     turn = np.zeros(3)
     before = left = square(turn)
-    for _ in range(ROUNDS):
+    for _ in range(TURN_ROUNDS):
         turn = turn + np.array([_lowest(square, turn, axis, left) for axis in STEP * np.eye(3)])
         left = square(turn)
     if left > EXPLAINS**2 * before:
