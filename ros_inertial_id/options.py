@@ -404,8 +404,8 @@ def _properties(kind: type[Any]) -> dict[str, Any]:
 
 
 # What other programs call it: words that no spelling brings near.
-# A judgement: of words with one letter wrong 98.5 % are known at 0.6, 99 % at 0.5, but of 34 guesses
-# (train, fit, ...) 23 were taken at 0.5 for another word, 6 at 0.6.
+# A judgement: of words with one letter wrong 98.5 % are known at 0.6, 99 % at 0.5, but of 34
+# guesses (train, fit, ...) 23 were taken at 0.5 for another word, 6 at 0.6.
 LIKENESS = 0.6
 MEANINGS = {
     'mjcf': 'mujoco',

@@ -395,7 +395,7 @@ def _other_link(test, name, link, words):
 
 
 def _surely_no_load(test):
-    """Return the links but the last that explain surely more than it; the best, and those alike."""
+    """Return the links but the last that surely explain more than it: the best, those alike."""
     likely = [k for k in range(test.count - 1) if _is_other_mass(test, k)]
     if not likely:
         return []

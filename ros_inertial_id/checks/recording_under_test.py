@@ -203,7 +203,7 @@ class RecordingUnderTest:
         return self._other_link[link]
 
     def mass_beyond_description(self, link: int) -> float:
-        """Return by how much a ``link`` is heavier than described [kg], the others as described."""
+        """Return by how much a ``link`` is heavier than described [kg], all others right."""
         judge = self.bodies_but(link)
         stacked = judge.stacked(range(judge.count), self.targets([self.plain], DESCRIBED))
         return float(judge.solved_targets(stacked)[-len(USUAL_LOAD), 0])

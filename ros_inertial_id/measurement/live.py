@@ -174,7 +174,7 @@ class LiveMotion:
             self._loads.setdefault(sensor, Window()).add(t, values, LONGEST_GAP)
 
     def wait_for(self, window: Window) -> None:
-        """Hand out no sample before the ``window`` of another sensor reaches as far, by ``seconds``."""
+        """Hand out no sample before the ``window`` of another sensor reaches as far."""
         self._awaited.append(window)
 
     def take(self) -> tuple[np.ndarray, Any] | None:

@@ -38,7 +38,7 @@ class Live(ABC):
 
 
 class LearnsOnline(Live):
-    """Its source reaches as far back as filters of recordings do: parameters are estimated, too."""
+    """Its source reaches as far back as filters of recordings do: parameters are found, too."""
 
 
 class DirectTorques(ABC):

@@ -6,7 +6,7 @@ import numpy as np
 
 from .observation import FloatingState
 from .robot import FloatingRobot
-from .rows import efforts, FloatingRows, row_names
+from .rows import FloatingRows, row_names
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.pinocchio_model import moving_base_dynamics
 from ...methods.arm_friction import speed_ratios

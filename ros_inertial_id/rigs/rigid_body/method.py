@@ -253,7 +253,7 @@ def _group_rows(state, robot, group, biased):
 
 
 def _group_wrenches(state, robot, group):
-    """Return the measured wrench (N, 6) on a group of bodies, as its rows have it; filtered, raw."""
+    """Return the measured wrench (N, 6) on a group of bodies, as in its rows; filtered, raw."""
     y, y_raw = np.zeros((2, len(state.t), 6))
     for k, T in _wrench_maps(state, robot, group):
         of_sensor = slice(6 * k, 6 * k + 6)
