@@ -131,9 +131,8 @@ class MotionNoise:
         rows = A * scale
         if estimate.system:
             rows = estimate.system[0] * scale
-        excited = np.linalg.lstsq(A * scale, rows, rcond=1e-12)[
-            0
-        ]  # without what only noise excites
+        # Without what only noise excites.
+        excited = np.linalg.lstsq(A * scale, rows, rcond=1e-12)[0]
         prior = prior / np.outer(scale, scale)
         still = np.linalg.inv(np.eye(len(prior)) + prior @ rows.T @ rows)
         move = scale[:, None] * (still @ prior @ excited.T) * scale  # from scores to params
