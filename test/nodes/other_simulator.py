@@ -5,11 +5,13 @@ It owns the time, which passes FACTOR times as fast as real time, and follows tr
 joint_trajectory_controller with its defaults: a trajectory whose first point lies ahead is
 re-anchored at the measured state, one with a past is entered at its own clock.  Prints the largest
 step of its command in a millisecond whenever it gets a larger one, and how old the oldest piece
-was when it came: on a busy computer that is as old as it likes.
+was when it came: on a busy computer that is as old as it likes.  A line of standard input is the
+time [s] at which it rests until the next line.
 """
 
 from pathlib import Path
 import sys
+from threading import Thread
 import time
 
 import mujoco
@@ -39,6 +41,7 @@ class Simulator:
         self.names = [self.model.joint(k).name for k in range(self.model.njnt)]
         self.home, self.path = self.data.qpos.copy(), None
         self.worst, self.oldest, self.before = 0.0, -1.0, self.home
+        self.rests_at = np.inf  # [s]
         self.node = rclpy.create_node('other_simulator')
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.node.create_publisher(String, 'robot_description', latched).publish(String(data=urdf))
@@ -47,6 +50,11 @@ class Simulator:
         self.node.create_subscription(
             JointTrajectory, 'joint_trajectory_controller/joint_trajectory', self.receive, 10
         )
+
+    def obey(self):
+        """Rest at the times that standard input tells."""
+        for line in sys.stdin:
+            self.rests_at = float(line)
 
     def receive(self, message):
         began = message.header.stamp.sec + message.header.stamp.nanosec * 1e-9
@@ -97,18 +105,21 @@ class Simulator:
 
 
 def main(path, factor):
-    """Simulate until standard input is closed."""
+    """Simulate until ROS ends."""
     rclpy.init()
     with open(path) as file:
         simulator = Simulator(file.read())
     executor = SingleThreadedExecutor()
     executor.add_node(simulator.node)
+    Thread(target=simulator.obey, daemon=True).start()
     began, number = time.monotonic(), 0
     while rclpy.ok():
         due = (time.monotonic() - began) * factor / STEP
         if due > number + 100:  # as MuJoCo's simulate: what is late is not made up for
             began += (due - number - 100) * STEP / factor
         for _ in range(max(0, min(100, int(due) - number))):
+            if simulator.data.time >= simulator.rests_at:
+                break
             number += 1
             simulator.step(number)
             if number % 5 == 0:

@@ -25,6 +25,7 @@ CONTROLLER = 'joint_trajectory_controller/joint_trajectory'
 RECORDED = 'joint_states', 'excitation/periods', 'torque_prediction/predicted'
 STEP = 1e-3  # [rad] of a command in a millisecond that is a leap
 PERIOD = 2.0  # [s]
+STATE_PERIOD = 0.005  # [s] of the simulator
 
 
 def slow_motion():
@@ -93,10 +94,15 @@ class Beside:
         self.graph.until(self.answer.done, 'the end')
         assert self.answer.result().success, self.answer.result().message
 
-    def wait(self, seconds):
-        """Wait until the robot's time has passed by this much."""
-        end = stamp(self.states[-1].header) + seconds
-        self.graph.until(lambda: stamp(self.states[-1].header) > end, 'time to pass')
+    @property
+    def time(self):
+        """Return the newest of the robot's time [s]."""
+        return stamp(self.states[-1].header)
+
+    def rest_at(self, end):
+        """Let the robot's time pass until ``end`` [s], however slow this computer is."""
+        self.simulator.say(end)
+        self.graph.until(lambda: self.time >= end - STATE_PERIOD, 'time to pass')
 
 
 def stamp(header):
@@ -130,9 +136,10 @@ def test_a_late_piece_goes_on_from_where_the_last_one_is(graph, tmp_path, arm_mo
     beside = Beside(graph, tmp_path, arm_model, 0.5)
     beside.play()
     begin = yaml.safe_load(beside.periods[-1].data)['bounds_ns'][0] * 1e-9
-    graph.until(lambda: stamp(beside.states[-1].header) > begin + 0.4, 'the arm to move')
+    beside.rest_at(begin + 0.4)
     with beside.player.held_up():
-        beside.wait(HORIZON + 0.1)
+        beside.rest_at(beside.time + HORIZON + 0.1)
+    beside.simulator.say(np.inf)
     beside.finish()
     assert 's late: the motion goes on from where the arm is' in beside.player.output
     pieces = [piece_of(message) for message in beside.pieces]
