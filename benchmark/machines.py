@@ -13,6 +13,7 @@ of the first seed.  Errors that the data make stand beside those that the descri
 """
 
 import argparse
+import contextlib
 from functools import partial
 import os
 import pathlib
@@ -83,9 +84,7 @@ def by_loops(make, seed, described):
         sample.springs,
         sample.friction,
     )
-    t, *path = pinocchio_loops.motion(sample.centre, sample.size, DURATION, RATE, seed)
-    loops.approach(path[0][0])
-    tau = loops.move(*path)[1]
+    t, path, tau = followed(loops, sample, seed)
     made = pinocchio_loops.recording(
         loops,
         described(sample.urdf, seed),
@@ -106,6 +105,16 @@ def by_loops(make, seed, described):
         },
         truth_of(sample, loops.names),
     )
+
+
+def followed(loops, sample, seed):
+    """Return times, path and torques of the first motion by ``seed`` that ends at no dead centre."""
+    for drawn in range(seed, 1000 + seed, 100):
+        t, *path = pinocchio_loops.motion(sample.centre, sample.size, DURATION, RATE, drawn)
+        with contextlib.suppress(pinocchio_loops.CannotClose):
+            loops.approach(path[0][0])
+            return t, path, loops.move(*path)[1]
+    raise ValueError(f'{sample}: no motion of ten can be followed')
 
 
 def by_mujoco(make, seed, described):

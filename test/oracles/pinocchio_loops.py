@@ -13,6 +13,10 @@ SMALL = 1e-9  # relative singular values below it are rounding
 PIECES = 6  # of a way to a random posture
 
 
+class CannotClose(ValueError):
+    """No configuration near the last one is closed there."""
+
+
 class Loops:
     """
     The tree of a URDF with ``point A B`` and ``coupling`` closures, moved by ``independent``.
@@ -77,7 +81,7 @@ class Loops:
                 return q
             step = np.linalg.lstsq(J[:, self.dependent], C, rcond=SMALL)[0]
             q[self.dependent] -= step * min(1.0, 0.3 / (np.abs(step).max() + 1e-12))
-        raise ValueError('cannot be closed')
+        raise CannotClose
 
     def rates(self, q, zdot, zddot):
         """Return v, a (n,) and the map R (n, k) from independent to all rates."""
@@ -129,7 +133,7 @@ class Loops:
         for part in np.linspace(0.0, 1.0, PIECES + 1)[1:]:  # so that the branch is kept
             try:
                 q = self.close(q, self.start[self.independent] + part * change)
-            except ValueError:
+            except CannotClose:
                 break
         return q
 
