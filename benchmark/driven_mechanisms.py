@@ -25,7 +25,7 @@ class Driven:
 
 def gripper():
     """Return two fingers that a slide opens by a rod each."""
-    return Driven(benchmark_mechanisms.gripper(), ('screw',), (0.02,))
+    return Driven(benchmark_mechanisms.gripper(), ('screw',), (0.018,))
 
 
 def excavator():
