@@ -12,7 +12,6 @@ from .next_steps import audited_steps
 from .sheet import Card, Cell, Section, Sheet, Table
 from .viewer import ellipsoid
 from ..auditing.audit import Audit
-from ..auditing.checks_of_joints import driven
 from ..auditing.finding import AuditFinding, DOUBTFUL, NOTE, WRONG
 from ..auditing.fix import replaced
 from ..auditing.hulls import DRAWN_DIRECTIONS, Hull
@@ -95,7 +94,7 @@ def verdict_line(audit: Audit) -> str:
     absent = sum(len(link.without_mesh) for link in robot.links.values())
     line = (
         f'Verdict: {audit.word} ({", ".join(parts)}); {robot.name}, {len(robot.links)} links, '
-        f'{len(driven(robot))} joints, {robot.mass:.4g} kg'
+        f'{len(robot.driven)} joints, {robot.mass:.4g} kg'
     )
     if absent:
         line += f'; {absent} meshes not read: there sizes are judged by the joints'
@@ -181,10 +180,8 @@ def _styles(audit: Audit) -> dict[str, str]:
 
 def _ellipsoids(audit: Audit) -> Iterator[tuple[str, Shape]]:
     """Yield (link, its ellipsoid) of the links with a mass."""
-    for name, link in audit.robot.links.items():
-        if link.inertia is None or link.inertia.mass <= 0.0:
-            continue
-        inertia, T = link.inertia, audit.robot.placements[name]
+    for name, inertia in audit.robot.weighed.items():
+        T = audit.robot.placements[name]
         ten = about_origin(inertia.mass, inertia.centre, inertia.tensor)
         yield name, ellipsoid(ten, T[:3, :3], T[:3, 3])
 
@@ -230,10 +227,7 @@ def every_link(numbers: AuditedNumbers, _: Drawings) -> Iterator[Section]:
     for finding in audit.findings:
         worst.setdefault(finding.part, finding.severity)
     rows: list[list[Cell | str]] = []
-    for name, link in audit.robot.links.items():
-        inertia = link.inertia
-        if inertia is None or inertia.mass <= 0.0:
-            continue
+    for name, inertia in audit.robot.weighed.items():
         room = LinkRoom(audit.robot, name)
         gyration = np.sqrt(max(float(inertia.moments[2]), 0.0) / inertia.mass)
         row: list[Cell | str] = [name, worst.get(name, 'good'), _cell(inertia.mass)]
