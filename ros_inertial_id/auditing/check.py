@@ -6,7 +6,7 @@ from itertools import chain, islice
 from operator import attrgetter
 from typing import Generic, TypeVar
 
-from .described import Correction, Described, UNEXPLAINED
+from .described import Correction, Described, NO_CORRECTION
 from .finding import AuditFinding, DOUBTFUL, WRONG
 
 KINDS_OF_DESCRIPTIONS = ('URDF', 'MJCF', 'SDF')
@@ -32,7 +32,7 @@ class Check(Generic[Part]):
     do: str
     found: Callable[[Part], str]
     plausible: Callable[[Part], str] = lambda _: ''
-    correction: Callable[[Part], Correction] = lambda _: UNEXPLAINED
+    correction: Callable[[Part], Correction] = lambda _: NO_CORRECTION
     about: Callable[[Part], str] = attrgetter('name')
 
     def findings(self, part: Part) -> Iterator[AuditFinding]:

@@ -100,8 +100,7 @@ def _is_between_joints(body: Body) -> bool:
 
 
 def _no_inertia(body: Body) -> str:
-    moved_by = getattr(body.joint, 'name', '')
-    return f'{body.mass:.3g} kg and no inertia, moved by {moved_by}'
+    return f'{body.mass:.3g} kg and no inertia, moved by {body.moved_by}'
 
 
 def _by_size(robot: Described) -> list[str]:

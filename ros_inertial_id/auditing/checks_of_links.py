@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from .check import above, below, Check, first_finding, SOUND, when
-from .described import Body, Correction, Described, DescribedInertia, UNEXPLAINED
+from .described import Body, Correction, Described, DescribedInertia, NO_CORRECTION
 from .finding import AuditFinding, CAD, DOUBTFUL, NOTE, REPLACE, WRONG
 from .rooms import explanation, is_negative, is_possible, LinkRoom, SMALLEST_SPREAD
 
@@ -66,7 +66,7 @@ class AuditedLink:
     def at_usual_density(self) -> Correction:
         """Return its solid hull at the usual density, where it is a body of its own."""
         if len(self.body.links) > 1:
-            return UNEXPLAINED
+            return NO_CORRECTION
         return Correction('', self.room.solid(USUAL_DENSITY * self.volume))
 
     def explained(self) -> Correction:

@@ -7,7 +7,7 @@ import numpy as np
 
 from .check import Check, Table, when
 from .checks_of_links import in_words
-from .described import Correction, Described, DescribedInertia, DescribedLink, UNEXPLAINED
+from .described import Correction, Described, DescribedInertia, DescribedLink, NO_CORRECTION
 from .finding import DOUBTFUL
 from .mirror import Mirror, TOLERANCE
 
@@ -35,7 +35,7 @@ class Pair:
     def as_image(self) -> Correction:
         """Return the image as what the right link can have, where the left one has an inertia."""
         if self.image.empty:
-            return UNEXPLAINED
+            return NO_CORRECTION
         return Correction('', self.image)
 
     @property

@@ -78,7 +78,7 @@ class Correction(NamedTuple):
     inertia: DescribedInertia | None
 
 
-UNEXPLAINED = Correction('', None)
+NO_CORRECTION = Correction('', None)
 
 
 @dataclass(frozen=True)
@@ -161,6 +161,13 @@ class Body(NamedTuple):
     def name(self) -> str:
         """Return the name of the first link."""
         return self.links[0].name
+
+    @property
+    def moved_by(self) -> str:
+        """Return the joint that moves it, '' for a root."""
+        if self.joint is None:
+            return ''
+        return self.joint.name
 
     @property
     def mass(self) -> float:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .described import Correction, Described, DescribedInertia, UNEXPLAINED
+from .described import Correction, Described, DescribedInertia, NO_CORRECTION
 from .hulls import Ball, Hull
 
 ROUNDED_TRIANGLE = 1.02  # of the two smaller moments: what rounding in a text breaks
@@ -175,7 +175,7 @@ def explanation(room: LinkRoom, inertia: DescribedInertia) -> Correction:
     points = [other for other in _with_points(inertia) if room.is_like_solid(other[1])]
     if len(points) == 1:
         return Correction(*points[0])
-    return UNEXPLAINED
+    return NO_CORRECTION
 
 
 def _in_units(inertia: DescribedInertia) -> Iterator[tuple[str, DescribedInertia]]:
