@@ -5,11 +5,13 @@ from pathlib import Path
 import struct
 from xml.etree import ElementTree
 
-from falsified_descriptions import FALSIFIED, Falsified, walker
+from falsified_descriptions import FALSIFIED, Falsified, joint, walker
 import numpy as np
 import pytest
 
 import ros_inertial_id as rid
+from ros_inertial_id.auditing.audit import CHECKS
+from ros_inertial_id.auditing.checks_of_links import LINK_CHECKS
 from ros_inertial_id.auditing.finding import DOUBTFUL, WRONG
 from ros_inertial_id.auditing.hulls import Hull
 from ros_inertial_id.checks.model_checks import _described
@@ -268,3 +270,37 @@ def test_the_verb_prints_writes_and_says_by_its_status(tmp_path, capsys):
     assert 'class="flag' in page.read_text() and 'hull wrong' in page.read_text()
     assert main(['audit', str(tmp_path / 'gone.urdf')]) == 2
     assert main(['audit', str(path), '--mass', '-1']) == 2
+
+
+def test_every_check_that_is_no_note_has_a_falsification():
+    rows = [check for table in CHECKS for check in table.checks]
+    rows += [check for _, checks in LINK_CHECKS for check in checks]
+    notes = {'no friction', 'root has inertia', 'triangle inequality by rounding'}
+    notes |= {'massless between joints'}
+    elsewhere = {'products with wrong sign', 'several roots'}  # tested by themselves
+    assert {check.name for check in rows} - notes - elsewhere <= {
+        name for _, name, _ in FALSIFIED.values()
+    }
+
+
+def test_links_that_no_joint_connects_are_several_roots(tmp_path):
+    path = tmp_path / 'arm.sdf'
+    path.write_text(SDF.replace('<link name="base"/>', '<link name="base"/><link name="loose"/>'))
+    (found,) = [f for f in rid.audit(path) if f.name == 'several roots']
+    assert (found.severity, found.found, found.plausible) == (WRONG, 'loose', 'base')
+
+
+def test_a_joint_of_two_axes_is_noted_and_a_rounded_triangle(tmp_path):
+    text = walker().replace(
+        joint('right_a', 'trunk', 'right_hip', '0.02 -0.1 0', '1 0 0'),
+        joint('right_0', 'trunk', 'cross', '0.02 -0.1 0', '0 0 1')
+        + joint('right_a', 'cross', 'right_hip', '0 0 0', '1 0 0')
+        + '<link name="cross"/>',
+    )
+    rounded = Falsified(text, 'left_hip')
+    sides = [float(rounded.inertia.get(name)) for name in ('ixx', 'iyy')]
+    rounded.inertia.set('izz', str(1.001 * sum(sides)))
+    found = {f.name: f for f in rid.audit(rounded.text())}
+    assert found['massless between joints'].part == 'cross'
+    assert found['triangle inequality by rounding'].part == 'left_hip'
+    assert rid.audit(text).status == 0
