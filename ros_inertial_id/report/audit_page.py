@@ -12,10 +12,11 @@ from .next_steps import audited_steps
 from .sheet import Card, Cell, Section, Sheet, Table
 from .viewer import ellipsoid
 from ..auditing.audit import Audit
+from ..auditing.checks_of_links import audited_links, AuditedLink
+from ..auditing.described import DescribedInertia
 from ..auditing.finding import AuditFinding, DOUBTFUL, NOTE, WRONG
 from ..auditing.fix import replaced
 from ..auditing.hulls import DRAWN_DIRECTIONS, Hull
-from ..auditing.rooms import LinkRoom
 from ..dynamics.inertial_parameters import about_origin
 
 HEADS = ('severity', 'link or joint', 'finding', 'found', 'plausible', 'torque', 'at joint')
@@ -226,24 +227,30 @@ def every_link(numbers: AuditedNumbers, _: Drawings) -> Iterator[Section]:
     worst: dict[str, str] = {}
     for finding in audit.findings:
         worst.setdefault(finding.part, finding.severity)
-    rows: list[list[Cell | str]] = []
-    for name, inertia in audit.robot.weighed.items():
-        room = LinkRoom(audit.robot, name)
-        gyration = np.sqrt(max(float(inertia.moments[2]), 0.0) / inertia.mass)
-        row: list[Cell | str] = [name, worst.get(name, 'good'), _cell(inertia.mass)]
-        solid = room.solid(inertia.mass)
-        if solid is None or room.own_hull is None:
-            row += ['', _cell(float(gyration)), '', '']
-        else:
-            row += [
-                _cell(inertia.mass / room.own_hull.volume),
-                _cell(float(gyration)),
-                _cell(float(np.sqrt(solid.moments[2] / inertia.mass))),
-                _cell(max(room.own_hull.beyond(inertia.centre), 0.0)),
-            ]
-        rows.append(row)
-    flagged = [k for k, row in enumerate(rows) if row[1] == WRONG]
+    links = [link for link in audited_links(audit.robot) if link.mass > 0.0]
+    rows = [[link.name, worst.get(link.name, 'good'), *_numbers(link)] for link in links]
+    flagged = [k for k, link in enumerate(links) if worst.get(link.name) == WRONG]
     yield Section('Links', tables=[Table(LINK_HEADS, rows, (1,), flagged)], opened=False)
+
+
+def _numbers(link: AuditedLink) -> list[Cell | str]:
+    """Return what LINK_HEADS say of a ``link`` behind its verdict."""
+    hull, solid = link.room.own_hull, link.room.solid(link.mass)
+    gyration = _cell(_gyration(link.inertia))
+    if hull is None or solid is None:
+        return [_cell(link.mass), '', gyration, '', '']
+    return [
+        _cell(link.mass),
+        _cell(link.mass / hull.volume),
+        gyration,
+        _cell(_gyration(solid)),
+        _cell(max(hull.beyond(link.inertia.centre), 0.0)),
+    ]
+
+
+def _gyration(inertia: DescribedInertia) -> float:
+    """Return the largest radius of gyration [m]."""
+    return float(np.sqrt(max(inertia.moments[2], 0.0) / inertia.mass))
 
 
 def _cell(value: float) -> Cell:

@@ -1,6 +1,6 @@
 """Tables of parameters: every base parameter, friction joint by joint, what names stand for."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import re
 from typing import Any
 
@@ -136,33 +136,37 @@ def budget_table(model: IdentifiedModel) -> Table:
 
 def friction_table(model: IdentifiedModel) -> Table:
     """Return the friction coefficients per joint and law, and their nonlinear parameters."""
-    by_joint: dict[str, dict[str, Knowledge]] = {}
-    units: dict[str, dict[str, None]] = {}  # of turning and of sliding joints
-    nonlinear_units: dict[str, dict[str, None]] = {}
-    for item in evaluate(model):
-        law, unit = item.lead.law, item.entry['unit']
-        if law not in LAWS:
-            continue
-        by_joint.setdefault(item.lead.owner, {})[law] = item
-        units.setdefault(law, {})[unit] = None
-        if item.lead.nonlinear is not None and item.entry['determined']:
-            nonlinear_units.setdefault(law, {})[nonlinear_unit(law, unit)] = None
+    items = {
+        (item.lead.owner, item.lead.law): item for item in evaluate(model) if item.lead.law in LAWS
+    }
+    units = _by_law((law, item.entry['unit']) for (_, law), item in items.items())
+    nonlinear_units = _by_law(
+        (law, nonlinear_unit(law, item.entry['unit']))
+        for (_, law), item in items.items()
+        if item.lead.nonlinear is not None and item.entry['determined']
+    )
     constants = model.statistics.get('nonlinear_parameters', {})
-    rows: list[list[Cell | str]] = []
     drives = drives_of_joints(model.options)
     modelled = {(parameter.owner, parameter.law) for parameter in model.parameters}
-    for joint, by_law in by_joint.items():
+    rows: list[list[Cell | str]] = []
+    for joint in dict.fromkeys(joint for joint, _ in items):
         drive = drives.get(joint, '')
         coefficients = [
-            _coefficient(by_law.get(law), drive, (joint, law) in modelled) for law in units
+            _coefficient(items.get((joint, law)), drive, (joint, law) in modelled) for law in units
         ]
-        nonlinear = [_nonlinear(by_law.get(law), constants) for law in nonlinear_units]
+        nonlinear = [_nonlinear(items.get((joint, law)), constants) for law in nonlinear_units]
         rows.append([joint, *coefficients, *nonlinear])
-    heads = [f'{law} [{" or ".join(of_law)}]' for law, of_law in units.items()]
-    heads += [
-        f'{law}, nonlinear [{" or ".join(of_law)}]' for law, of_law in nonlinear_units.items()
-    ]
+    heads = [f'{law} [{unit}]' for law, unit in units.items()]
+    heads += [f'{law}, nonlinear [{unit}]' for law, unit in nonlinear_units.items()]
     return Table(('joint', *heads), rows)
+
+
+def _by_law(units: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return {law: its ``units`` in words}, of turning and of sliding joints."""
+    by_law: dict[str, dict[str, None]] = {}
+    for law, unit in units:
+        by_law.setdefault(law, {})[unit] = None
+    return {law: ' or '.join(of_law) for law, of_law in by_law.items()}
 
 
 def _coefficient(item: Knowledge | None, drive: str, modelled: bool) -> Cell:
