@@ -78,7 +78,7 @@ def first_finding(checks: Iterable[Check[Part]], part: Part) -> Iterator[AuditFi
     return islice(chain.from_iterable(check.findings(part) for check in checks), 1)
 
 
-def whole(robot: Described) -> list[Described]:
+def the_robot(robot: Described) -> list[Described]:
     """Return the ``robot`` itself, as the part that is checked."""
     return [robot]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .check import always, Check, no_part, SOUND, Table, when, whole
+from .check import always, Check, no_part, SOUND, Table, the_robot, when
 from .described import Body, Described, DescribedJoint, DescribedLink, TURNING
 from .finding import DOUBTFUL, NOTE, WRONG
 
@@ -152,7 +152,7 @@ JOINT_CHECKS: tuple[Table[Any], ...] = (
         ),
     ),
     Table(
-        whole,
+        the_robot,
         (
             Check(
                 'effort or velocity zero',
@@ -166,7 +166,7 @@ JOINT_CHECKS: tuple[Table[Any], ...] = (
         kinds=('URDF',),
     ),
     Table(
-        whole,
+        the_robot,
         (
             Check(
                 'no friction',
@@ -222,7 +222,7 @@ JOINT_CHECKS: tuple[Table[Any], ...] = (
         ),
     ),
     Table(
-        whole,
+        the_robot,
         (
             Check(
                 'several roots',

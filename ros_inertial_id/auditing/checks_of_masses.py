@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .check import always, Check, no_part, Table, when, whole
+from .check import always, Check, no_part, Table, the_robot, when
 from .checks_of_joints import named
 from .checks_of_links import audited_links, AuditedLink
 from .described import Described, DescribedInertia
@@ -168,7 +168,7 @@ MASS_CHECKS: tuple[Table[Any], ...] = (
         ),
     ),
     Table(
-        whole,
+        the_robot,
         (
             Check(
                 'no masses',

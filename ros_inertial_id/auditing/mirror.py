@@ -19,6 +19,12 @@ SIDES: tuple[tuple[str, str], ...] = (
     ('hl', 'hr'),
     ('bl', 'br'),
 )
+# How sides are written, and what they are as words: a capital begins one among small letters.
+WRITTEN = (
+    (str.lower, r'(?<![A-Za-z]){}(?![a-z])'),
+    (str.upper, r'(?<![A-Z]){}(?![a-z])'),
+    (str.title, r'(?<![A-Z]){}(?![a-z])'),
+)
 SHORT = 2  # letters of a side that counts only as a word: 'l' between others is no left
 TOLERANCE = 0.01  # of the robot's length: places are mirror images
 LEAST_LENGTH = 0.1  # [m] of a robot, for that tolerance
@@ -27,14 +33,11 @@ LEAST_LENGTH = 0.1  # [m] of a robot, for that tolerance
 def _sides() -> Iterator[tuple[re.Pattern[str], str]]:
     """Yield (what is a left side in the name of a link, its right side)."""
     for left, right in SIDES:
-        for a, b in ((left, right), (left.upper(), right.upper()), (left.title(), right.title())):
-            before = 'A-Z'  # a capital letter begins a word in small ones
-            if a == left:
-                before = 'A-Za-z'
-            pattern = rf'(?<![{before}]){a}(?![a-z])'
-            if len(a) > SHORT:
-                pattern = a
-            yield re.compile(pattern), b
+        for write, as_word in WRITTEN:
+            pattern = as_word.format(write(left))
+            if len(left) > SHORT:
+                pattern = write(left)
+            yield re.compile(pattern), write(right)
 
 
 LEFT_TO_RIGHT = tuple(_sides())
@@ -44,10 +47,10 @@ def mirror_names(robot: Described) -> dict[str, str]:
     """Return {left link: right link} of a ``robot`` by their names."""
     pairs = {}
     for name in robot.links:
-        others = [pattern.sub(right, name) for pattern, right in LEFT_TO_RIGHT]
-        there = [other for other in others if other in robot.links and other != name]
-        if there:
-            pairs[name] = there[0]
+        mirrored = [pattern.sub(right, name) for pattern, right in LEFT_TO_RIGHT]
+        links = [link for link in mirrored if link in robot.links and link != name]
+        if links:
+            pairs[name] = links[0]
     return pairs
 
 

@@ -169,12 +169,12 @@ def explanation(room: LinkRoom, inertia: DescribedInertia) -> Correction:
         return Correction(
             'it fits about the frame of the link instead of the centre of mass', other
         )
-    units = [other for other in _in_units(inertia) if room.is_like_solid(other[1])]
-    if units:
-        return Correction(*units[0])
-    points = [other for other in _with_points(inertia) if room.is_like_solid(other[1])]
-    if len(points) == 1:
-        return Correction(*points[0])
+    in_units = [pair for pair in _in_units(inertia) if room.is_like_solid(pair[1])]
+    if in_units:
+        return Correction(*in_units[0])
+    with_points = [pair for pair in _with_points(inertia) if room.is_like_solid(pair[1])]
+    if len(with_points) == 1:
+        return Correction(*with_points[0])
     return NO_CORRECTION
 
 
