@@ -103,17 +103,12 @@ def _frames(model: ElementTree.Element) -> dict[str, np.ndarray]:
         for element in model.iterfind(tag):
             name = element.get('name', '')
             elements[name] = element
-            parents[name] = _said_relative_to(element) or relative_to(element)
+            parents[name] = attribute(element, 'pose', 'relative_to') or relative_to(element)
     placements = {MODEL: np.eye(4), '': np.eye(4), 'world': np.eye(4)}
     for name in elements:
         for frame in reversed(_way(name, parents, placements)):
             placements[frame] = placements[parents[frame]] @ _pose(elements[frame])
     return placements
-
-
-def _said_relative_to(element: ElementTree.Element) -> str:
-    """Return what the pose of an ``element`` says that it is relative to, '' where it does not."""
-    return attribute(element, 'pose', 'relative_to')
 
 
 def _way(name: str, parents: Mapping[str, str], placed: Collection[str]) -> list[str]:

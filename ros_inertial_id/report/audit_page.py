@@ -1,7 +1,7 @@
 """The page of an audit: verdict, the robot in 3D with what is wrong in red, findings, links."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,6 @@ from ..auditing.fix import replaced
 from ..auditing.hulls import DRAWN_DIRECTIONS, Hull
 from ..dynamics.inertial_parameters import about_origin
 
-HEADS = ('severity', 'link or joint', 'finding', 'found', 'plausible', 'torque', 'at joint')
 DESCRIBED = 'nominal'  # style of links with which nothing is wrong
 ROBOT = 'robot'  # in the column of links, of what concerns all of it
 LARGEST_DRAWN = 2.0  # times the robot: an ellipsoid farther out would make the rest a dot
@@ -61,30 +60,36 @@ def findings_rows(audit: Audit) -> list[dict[str, Any]]:
 
 def findings_table(findings: Sequence[AuditFinding], advice: bool = False) -> Table:
     """Return one row per finding, with ``advice`` why it cannot be and what to do."""
-    rows: list[list[Cell | str]] = []
-    for finding in findings:
-        torque: Cell | str = ''
-        if finding.joint:
-            torque = Cell(
-                f'{significant(finding.torque, 2)} {finding.unit}', finding.torque, 'unit'
-            )
-        row = [
-            finding.severity,
-            finding.part or ROBOT,
-            finding.name,
-            finding.found,
-            finding.plausible,
-            torque,
-            finding.joint,
-        ]
-        if advice:
-            row += [finding.why, finding.do]
-        rows.append(row)
-    heads: tuple[str, ...] = HEADS
+    columns = dict(COLUMNS)
     if advice:
-        heads = (*HEADS, 'why', 'what to do')
+        columns |= ADVICE
+    rows = [[cell(finding) for cell in columns.values()] for finding in findings]
     flagged = [k for k, finding in enumerate(findings) if finding.severity == WRONG]
-    return Table(heads, rows, (1, 2, 3, 4, 6, 7, 8), flagged)
+    return Table([*columns], rows, WORDS, flagged)
+
+
+def _torque(finding: AuditFinding) -> Cell | str:
+    """Return the torque that the error of a ``finding`` makes, '' where none is known."""
+    if not finding.joint:
+        return ''
+    return Cell(f'{significant(finding.torque, 2)} {finding.unit}', finding.torque, 'unit')
+
+
+# {head: cell of a finding}
+COLUMNS: Mapping[str, Callable[[AuditFinding], Cell | str]] = {
+    'severity': lambda finding: finding.severity,
+    'link or joint': lambda finding: finding.part or ROBOT,
+    'finding': lambda finding: finding.name,
+    'found': lambda finding: finding.found,
+    'plausible': lambda finding: finding.plausible,
+    'torque': _torque,
+    'at joint': lambda finding: finding.joint,
+}
+ADVICE: Mapping[str, Callable[[AuditFinding], Cell | str]] = {
+    'why': lambda finding: finding.why,
+    'what to do': lambda finding: finding.do,
+}
+WORDS = (1, 2, 3, 4, 6, 7, 8)  # columns of words
 
 
 def verdict_line(audit: Audit) -> str:
