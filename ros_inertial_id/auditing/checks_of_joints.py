@@ -63,7 +63,7 @@ def _severity_of_powerless(robot: Described) -> str:
 
 
 def _is_frictionless(robot: Described) -> bool:
-    """Return whether no driven joint of a ``robot`` has damping or friction, and there are some."""
+    """Return whether a ``robot`` has drives and none of them damping or friction."""
     terms = [[joint.damping, joint.friction] for joint in robot.driven]
     return bool(robot.driven) and not np.nan_to_num(terms).any()
 

@@ -85,7 +85,7 @@ class Pair:
         }
 
     def _is_negated(self, place: tuple[int, int]) -> bool:
-        """Return whether the product at a ``place`` of the tensor is that of the image, negated."""
+        """Return whether the product at a ``place`` of the tensor is the image's, negated."""
         product, other = self.right.inertia.tensor[place], self.image.tensor[place]
         if abs(product) <= SAME * self.scale:
             return False

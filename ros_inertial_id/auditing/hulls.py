@@ -1,6 +1,6 @@
 """Hulls: what mass, centre and inertia of a link can be within the convex hull of its shapes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product

@@ -284,7 +284,7 @@ def _show_refused(options: Any, result: 'Validated') -> int:
 def _validation_page(
     options: Any, model: IdentifiedModel, recording: Recording, result: 'Validated'
 ) -> str:
-    """Write the report of a ``model`` on these data, checks and verdict included; return its path."""
+    """Write the report of a ``model`` on these data, with checks and verdict; return its path."""
     seen = seen_before(model.provenance.get('recordings', ()), [recording])
     model.statistics.update(result.statistics)
     model.statistics.pop('validation_seen', None)
