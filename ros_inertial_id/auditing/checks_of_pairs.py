@@ -9,7 +9,7 @@ from .check import Check, Table, when
 from .checks_of_links import in_words
 from .described import Correction, Described, DescribedInertia, DescribedLink, NO_CORRECTION
 from .finding import DOUBTFUL
-from .mirror import Mirror, TOLERANCE
+from .mirror import Mirror, MIRRORED_WITHIN
 
 PAIR_SHARE = 0.005  # of the mass of the robot: lighter pairs
 PRODUCTS = {'ixy': (0, 1), 'ixz': (0, 2), 'iyz': (1, 2)}
@@ -67,7 +67,7 @@ class Pair:
         """Return whether the centres of mass differ."""
         shift = np.linalg.norm(self.right.inertia.centre - self.image.centre)
         radius = np.sqrt(self.scale / 2.0 / max(self.right.mass, 1e-9))
-        return bool(shift > OTHER_CENTRE * radius + self.robot.length * TOLERANCE)
+        return bool(shift > OTHER_CENTRE * radius + self.robot.length * MIRRORED_WITHIN)
 
     def have_other_inertias(self) -> bool:
         """Return whether the inertias differ."""

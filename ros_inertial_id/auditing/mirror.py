@@ -26,7 +26,7 @@ WRITTEN = (
     (str.title, r'(?<![A-Z]){}(?![a-z])'),
 )
 SHORT = 2  # letters of a side that counts only as a word: 'l' between others is no left
-TOLERANCE = 0.01  # of the robot's length: places are mirror images
+MIRRORED_WITHIN = 0.01  # of the robot's length: places are mirror images
 LEAST_LENGTH = 0.1  # [m] of a robot, for that tolerance
 
 
@@ -63,7 +63,7 @@ class Mirror:
 
     def __init__(self, robot: Described) -> None:
         self._robot = robot
-        self.tolerance = TOLERANCE * max(robot.length, LEAST_LENGTH)
+        self.tolerance = MIRRORED_WITHIN * max(robot.length, LEAST_LENGTH)
         self.pairs = mirror_names(robot)
         counts = [self._count(axis) for axis in range(3)]
         self._axis = int(np.argmax(counts))

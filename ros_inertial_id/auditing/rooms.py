@@ -10,7 +10,7 @@ from .described import Correction, Described, DescribedInertia, NO_CORRECTION
 from .hulls import Ball, Hull
 
 ROUNDED_TRIANGLE = 1.02  # of the two smaller moments: what rounding in a text breaks
-ROUNDED_ZERO = 1e-9  # of the largest moment: what turning a tensor leaves of a moment of zero
+ROUNDED_MOMENT = 1e-9  # of the largest moment: what turning a tensor leaves of a moment of zero
 MARGIN, LEAST_MARGIN = 0.05, 0.01  # of the size of a hull, [m]: shapes are simplified
 BALL_REACH, END_REACH, LEAST_REACH = 1.5, 0.25, 0.05  # of joints, of the robot's length, [m]
 DENSEST = 60000.0  # [kg/m^3]: shapes of denser links are marks, or in another unit
@@ -112,7 +112,7 @@ def is_possible(inertia: DescribedInertia, rounded: float = ROUNDED_TRIANGLE) ->
 def is_negative(inertia: DescribedInertia) -> bool:
     """Return whether a principal moment of an ``inertia`` is below zero by more than rounding."""
     smallest, _, largest = inertia.moments
-    return bool(smallest < -ROUNDED_ZERO * abs(largest))
+    return bool(smallest < -ROUNDED_MOMENT * abs(largest))
 
 
 def is_round(inertia: DescribedInertia) -> bool:
