@@ -4,19 +4,21 @@ Described: a robot as its description has it, whatever kind of file that is.
 Nothing is corrected or left out, so that checks see what stands there.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from .hulls import Hull
+from .hulls import Hull, hulls_of, placed
 from ..errors import RobotModelError
 
 TURNING, SLIDING = ('revolute', 'continuous'), ('prismatic',)
 NO_MOMENT = 1e-15  # [kg m^2]: less is zero, rounded
 MOVING = (*TURNING, *SLIDING)
+Value = TypeVar('Value')
 
 
 @dataclass(frozen=True)
@@ -25,13 +27,12 @@ class DescribedInertia:
     The inertia of a link as it is described.
 
     mass [kg]; centre : (3,) in the frame of the link [m]; tensor : (3, 3) about it, in the axes of
-    the link [kg m^2]; given : whether the description has the moments
+    the link [kg m^2]
     """
 
     mass: float
     centre: np.ndarray
     tensor: np.ndarray
-    given: bool = True
 
     @cached_property
     def moments(self) -> np.ndarray:
@@ -54,25 +55,49 @@ class DescribedInertia:
         return bool(np.abs(self.tensor).max() > NO_MOMENT)
 
 
+def turned_inertia(mass: float, moments: Sequence[float], T: np.ndarray) -> DescribedInertia:
+    """
+    Return an inertia that is described in a frame of its own, at the centre of mass.
+
+    mass : [kg]; moments : in the order of INERTIA, nan for none [kg m^2]
+    T : (4, 4), placement of its frame in that of the link [m]
+    """
+    xx, xy, xz, yy, yz, zz = np.nan_to_num(moments)
+    tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    R = T[:3, :3]
+    return DescribedInertia(mass, T[:3, 3], R @ tensor @ R.T)
+
+
+NO_INERTIA = DescribedInertia(0.0, np.zeros(3), np.zeros((3, 3)))
+
+
+class Correction(NamedTuple):
+    """An ``inertia`` that a link can have, None where none is known; because : why, in words."""
+
+    because: str
+    inertia: DescribedInertia | None
+
+
+NO_CORRECTION = Correction('', None)
+
+
 @dataclass(frozen=True)
 class DescribedLink:
     """
     A link as it is described.
 
-    name; inertia : None where the description has none; points : (P, 3) of its shapes, in its
-    frame [m]; without_mesh : names of meshes that were not read
+    name; inertia : NO_INERTIA where the description has none; points : (P, 3) of its shapes, in
+    its frame [m]; without_mesh : names of meshes that were not read
     """
 
     name: str
-    inertia: DescribedInertia | None = None
+    inertia: DescribedInertia = NO_INERTIA
     points: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
     without_mesh: tuple[str, ...] = ()
 
     @property
     def mass(self) -> float:
-        """Return the mass [kg], 0 without an inertia."""
-        if self.inertia is None:
-            return 0.0
+        """Return the mass [kg]."""
         return self.inertia.mass
 
 
@@ -83,8 +108,8 @@ class DescribedJoint:
 
     name, kind (fixed, revolute, ...), parent, child : names
     placement : (4, 4) of the child in the parent at position 0 [m]; axis : (3,) in the child
-    lower, upper [rad, m], effort [N m, N], velocity [rad/s, m/s], damping, friction, armature :
-        nan where not given
+    lower, upper [rad, m], effort [N m, N], velocity [rad/s, m/s], damping, friction : nan
+        where not given
     mimics : the joint that it follows, multiplier : of that, '' and 1 for none
     """
 
@@ -100,7 +125,6 @@ class DescribedJoint:
     velocity: float = np.nan
     damping: float = np.nan
     friction: float = np.nan
-    armature: float = np.nan
     mimics: str = ''
     multiplier: float = 1.0
 
@@ -108,6 +132,47 @@ class DescribedJoint:
     def moves(self) -> bool:
         """Whether it is a hinge or a slide."""
         return self.kind in MOVING
+
+    @property
+    def slides(self) -> bool:
+        """Whether it is a slide."""
+        return self.kind in SLIDING
+
+    @property
+    def unit(self) -> str:
+        """Return the unit of its effort."""
+        if self.slides:
+            return 'N'
+        return 'N m'
+
+
+class Body(NamedTuple):
+    """
+    Links that are fixed together, the first first.
+
+    joint : that moves them, None of a root; joints_on : those that stand on them
+    """
+
+    links: tuple[DescribedLink, ...]
+    joint: DescribedJoint | None
+    joints_on: tuple[DescribedJoint, ...]
+
+    @property
+    def name(self) -> str:
+        """Return the name of the first link."""
+        return self.links[0].name
+
+    @property
+    def moved_by(self) -> str:
+        """Return the joint that moves it, '' for a root."""
+        if self.joint is None:
+            return ''
+        return self.joint.name
+
+    @property
+    def mass(self) -> float:
+        """Return the mass of all its links [kg]."""
+        return sum(link.mass for link in self.links)
 
 
 def joints_about(joint: DescribedJoint, offset: np.ndarray) -> list[DescribedJoint]:
@@ -197,54 +262,85 @@ class Described:
             yield name
             waiting += [joint.child for joint in self.joints_on[name]]
 
+    def along_joints(
+        self, of_root: Callable[[str], Value], over: Callable[[Value, DescribedJoint], Value]
+    ) -> dict[str, Value]:
+        """
+        Return {link: value}, from the roots outwards.
+
+        of_root : value of a root; over : value of a link, of that of its parent and the joint
+            between them
+        """
+        values: dict[str, Value] = {}
+        for name in self.in_order():
+            joint = self.carrier.get(name)
+            if joint is None:
+                values[name] = of_root(name)
+            else:
+                values[name] = over(values[joint.parent], joint)
+        return values
+
+    @cached_property
+    def inertias(self) -> dict[str, DescribedInertia]:
+        """Return {link: its inertia} of the links that have a mass or a moment."""
+        return {name: x.inertia for name, x in self.links.items() if not x.inertia.empty}
+
+    @cached_property
+    def weighed(self) -> dict[str, DescribedInertia]:
+        """Return {link: its inertia} of the links that have a mass above zero."""
+        return {name: x for name, x in self.inertias.items() if x.mass > 0.0}
+
+    @cached_property
+    def driven(self) -> list[DescribedJoint]:
+        """Return the moving joints that follow no other."""
+        return [joint for joint in self.joints if joint.moves and not joint.mimics]
+
+    @cached_property
+    def root_of(self) -> dict[str, str]:
+        """Return {link: the root that it hangs on}."""
+        return self.along_joints(str, lambda root, _: root)
+
     @cached_property
     def body_of(self) -> dict[str, str]:
         """Return {link: the first link of the body that it is fixed to, itself or another}."""
-        bodies: dict[str, str] = {}
-        for name in self.in_order():
-            joint = self.carrier.get(name)
-            bodies[name] = name
-            if joint is not None and not joint.moves:
-                bodies[name] = bodies[joint.parent]
-        return bodies
+
+        def over(body: str, joint: DescribedJoint) -> str:
+            if joint.moves:
+                return joint.child
+            return body
+
+        return self.along_joints(str, over)
 
     @cached_property
-    def fixed_together(self) -> dict[str, list[str]]:
-        """Return {first link of a body: its links}."""
-        links: dict[str, list[str]] = {}
-        for name, body in self.body_of.items():
-            links.setdefault(body, []).append(name)
-        return links
+    def bodies(self) -> dict[str, Body]:
+        """Return {first link of a body: the body}."""
+        together: dict[str, list[str]] = {}
+        for link, body in self.body_of.items():
+            together.setdefault(body, []).append(link)
+        bodies = {}
+        for body, names in together.items():
+            links = tuple(self.links[name] for name in names)
+            joints_on = tuple(chain.from_iterable(self.joints_on[name] for name in names))
+            bodies[body] = Body(links, self.carrier.get(body), joints_on)
+        return bodies
 
     @cached_property
     def placements(self) -> dict[str, np.ndarray]:
         """Return {link: its placement (4, 4) in its root at positions 0 [m]}."""
-        placements: dict[str, np.ndarray] = {}
-        for name in self.in_order():
-            placements[name] = np.eye(4)
-            joint = self.carrier.get(name)
-            if joint is not None:
-                placements[name] = placements[joint.parent] @ joint.placement
-        return placements
+        return self.along_joints(lambda _: np.eye(4), lambda T, joint: T @ joint.placement)
 
     def placement_in(self, link: str, other: str) -> np.ndarray:
         """Return the placement (4, 4) of a ``link`` in the frame of an ``other`` at 0 [m]."""
         return np.linalg.solve(self.placements[other], self.placements[link])
 
-    def moving_joint_of(self, link: str) -> DescribedJoint | None:
-        """Return the joint that moves a ``link`` with all that is fixed to it, None of a root."""
-        return self.carrier.get(self.body_of[link])
-
     @cached_property
     def length(self) -> float:
         """Return the longest way along joints from a root to a link [m]."""
-        ways: dict[str, float] = {}
-        for name in self.in_order():
-            joint = self.carrier.get(name)
-            ways[name] = 0.0
-            if joint is not None:
-                ways[name] = ways[joint.parent] + float(np.linalg.norm(joint.placement[:3, 3]))
-        return max(ways.values(), default=0.0)
+
+        def over(way: float, joint: DescribedJoint) -> float:
+            return way + float(np.linalg.norm(joint.placement[:3, 3]))
+
+        return max(self.along_joints(lambda _: 0.0, over).values(), default=0.0)
 
     @cached_property
     def mass(self) -> float:
@@ -254,29 +350,21 @@ class Described:
     @cached_property
     def hulls(self) -> dict[str, Hull]:
         """Return {link: the convex hull of its shapes, in its frame}, of links that have some."""
-        hulls = {}
-        for name, link in self.links.items():
-            hull = Hull.of(link.points)
-            if hull is not None:
-                hulls[name] = hull
-        return hulls
+        return hulls_of({name: link.points for name, link in self.links.items()})
 
     @cached_property
     def body_hulls(self) -> dict[str, Hull]:
         """Return {first link of a body: the hull of all that is fixed to it, in its frame}."""
-        hulls = {}
-        for body, links in self.fixed_together.items():
-            parts = []
-            for link in links:
-                if link in self.hulls:
-                    T = self.placement_in(link, body)
-                    parts.append(self.hulls[link].points @ T[:3, :3].T + T[:3, 3])
-            if not parts:
-                continue
-            hull = Hull.of(np.concatenate(parts))
-            if hull is not None:
-                hulls[body] = hull
-        return hulls
+        return hulls_of({name: self._corners(body) for name, body in self.bodies.items()})
+
+    def _corners(self, body: Body) -> np.ndarray:
+        """Return the corners (P, 3) of the hulls of all links of a ``body``, in its frame."""
+        parts = [np.zeros((0, 3))]
+        for link in body.links:
+            if link.name in self.hulls:
+                placement = self.placement_in(link.name, body.name)
+                parts.append(placed(self.hulls[link.name].points, placement))
+        return np.concatenate(parts)
 
     def hull_about(self, link: str) -> Hull | None:
         """Return the hull of all that a ``link`` is fixed to, in its own frame."""
@@ -288,8 +376,6 @@ class Described:
 
     def joint_points(self, link: str) -> np.ndarray:
         """Return the origins (P, 3) of a link's body and of the joints on it, in its frame [m]."""
-        body = self.body_of[link]
-        names = self.fixed_together[body]
-        on = chain.from_iterable(self.joints_on[name] for name in names)
-        ends = [*names, *(joint.child for joint in on)]
+        body = self.bodies[self.body_of[link]]
+        ends = [part.name for part in body.links] + [joint.child for joint in body.joints_on]
         return np.array([self.placement_in(end, link)[:3, 3] for end in ends])

@@ -1,6 +1,6 @@
 """Hulls: what mass, centre and inertia of a link can be within the convex hull of its shapes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -85,7 +85,7 @@ class Hull:
         R, p = T[:3, :3], T[:3, 3]
         normals = self.normals @ R.T
         return Hull(
-            points=self.points @ R.T + p,
+            points=placed(self.points, T),
             edges=self.edges,
             normals=normals,
             offsets=self.offsets - normals @ p,
@@ -148,6 +148,17 @@ class Ball:
         return np.maximum(reach - along, 0.0) * np.maximum(reach + along, 0.0)
 
 
+def placed(points: np.ndarray, T: np.ndarray) -> np.ndarray:
+    """Return ``points`` (P, 3) in another frame, in which their own has placement ``T`` (4, 4)."""
+    return points @ T[:3, :3].T + T[:3, 3]
+
+
+def hulls_of(points: Mapping[str, np.ndarray]) -> dict[str, Hull]:
+    """Return {name: the hull of its ``points`` (P, 3) [m]}, of those that have a volume."""
+    hulls = {name: Hull.of(corners) for name, corners in points.items()}
+    return {name: hull for name, hull in hulls.items() if hull is not None}
+
+
 def _moments(corners: np.ndarray, faces: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """Return volume, centre (3,) and mean square about it (3, 3) of a solid of triangles."""
     inside = corners.mean(axis=0)
@@ -159,30 +170,3 @@ def _moments(corners: np.ndarray, faces: np.ndarray) -> tuple[float, np.ndarray,
     # Of a tetrahedron with one corner at 0 (a, b, c the others): V / 20 (sum x x' + s s').
     squares = sum(np.einsum('f,fi,fj->ij', volumes, x, x) for x in (a, b, c, s)) / (20.0 * volume)
     return float(volume), inside + centre, squares - np.outer(centre, centre)
-
-
-def shape_points(kind: str, sizes: Sequence[float] | np.ndarray) -> np.ndarray:
-    """
-    Return points (P, 3) whose hull is a shape about the origin [m].
-
-    kind : box, sphere, cylinder, capsule; sizes : edges, or radius and length along z [m]
-    """
-    if kind == 'box':
-        return 0.5 * np.array(list(product((-1.0, 1.0), repeat=3))) * np.array(sizes)
-    angles = np.linspace(0.0, 2.0 * np.pi, 24, endpoint=False)
-    circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    radius = sizes[0]
-    if kind == 'cylinder':
-        half = 0.5 * sizes[1]
-        ends = [np.column_stack([radius * circle, np.full(24, z)]) for z in (-half, half)]
-        return np.concatenate(ends)
-    ball = np.concatenate(
-        [
-            np.column_stack([radius * np.cos(e) * circle, np.full(24, radius * np.sin(e))])
-            for e in np.linspace(-np.pi / 2, np.pi / 2, 13)
-        ]
-    )
-    if kind == 'sphere':
-        return ball
-    shift = np.array([0.0, 0.0, 0.5 * sizes[1]])
-    return np.concatenate([ball - shift, ball + shift])

@@ -1,6 +1,6 @@
 """Read an MJCF as Described, as MuJoCo compiles it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,18 +13,19 @@ from .described import (
     joints_about,
     with_frames,
 )
-from .hulls import shape_points
+from .shapes import box, capsule, cylinder, PlacedShape, shaped, sphere
+from ..errors import RobotModelError
 
 KINDS = ('floating', 'ball', 'prismatic', 'revolute')  # as MuJoCo numbers joints
 MESH = 7  # number of that kind of geom
 JOINT_TRANSMISSION = 0  # of an actuator
 # {number of a kind of geom: its corners, from its half sizes}
-SHAPES: dict[int, Callable[[np.ndarray], np.ndarray]] = {
-    2: lambda size: shape_points('sphere', size),
-    3: lambda size: shape_points('capsule', [size[0], 2.0 * size[1]]),
-    4: lambda size: shape_points('sphere', [1.0]) * size,
-    5: lambda size: shape_points('cylinder', [size[0], 2.0 * size[1]]),
-    6: lambda size: shape_points('box', 2.0 * size),
+CORNERS: dict[int, Callable[[np.ndarray], np.ndarray]] = {
+    2: lambda size: sphere(size[:1]),
+    3: lambda size: capsule([size[0], 2.0 * size[1]]),
+    4: lambda size: sphere([1.0]) * size,
+    5: lambda size: cylinder([size[0], 2.0 * size[1]]),
+    6: lambda size: box(2.0 * size),
 }
 
 
@@ -36,28 +37,33 @@ def described_mjcf(model: Any, name: str) -> Described:
     joints: list[DescribedJoint] = []
     for number in range(1, model.nbody):
         joints += _joints(model, number, names)
-    if not model.body(0).name and not len(links['world'].points):
-        links['world'] = DescribedLink('world')
     return with_frames(name, 'MJCF', links, joints)
 
 
 def _link(model: Any, number: int, name: str) -> DescribedLink:
     """Return the body of a ``number`` with the corners of its geoms."""
-    parts = [np.zeros((0, 3))]
-    for geom in np.flatnonzero(model.geom_bodyid == number):
-        points = _corners(model, int(geom))
-        if points is not None:
-            T = _placement(model.geom_pos[geom], model.geom_quat[geom])
-            parts.append(points @ T[:3, :3].T + T[:3, 3])
-    if not number:  # the floor and the walls
+    if number == 0:  # the floor and the walls
         return DescribedLink(name)
+    geoms = np.flatnonzero(model.geom_bodyid == number).tolist()
+    return shaped(DescribedLink(name, _inertia(model, number, name)), _shapes(model, geoms))
+
+
+def _inertia(model: Any, number: int, name: str) -> DescribedInertia:
+    """Return the inertia of the body of a ``number``."""
+    mass, moments = float(model.body_mass[number]), model.body_inertia[number]
+    if not np.isfinite([mass, *moments]).all():
+        raise RobotModelError(f'mass and inertia of body {name!r}', expected='finite numbers')
     R = rotation(model.body_iquat[number])
-    inertia = DescribedInertia(
-        float(model.body_mass[number]),
-        model.body_ipos[number].copy(),
-        R @ np.diag(model.body_inertia[number]) @ R.T,
-    )
-    return DescribedLink(name, inertia, np.concatenate(parts))
+    return DescribedInertia(mass, model.body_ipos[number].copy(), R @ np.diag(moments) @ R.T)
+
+
+def _shapes(model: Any, geoms: Iterable[int]) -> Iterator[PlacedShape]:
+    """Yield the shapes of ``geoms``, but for planes and fields."""
+    for geom in geoms:
+        corners = _corners(model, geom)
+        if corners is not None:
+            placement = _placement(model.geom_pos[geom], model.geom_quat[geom])
+            yield PlacedShape(str(geom), corners, placement)
 
 
 def _corners(model: Any, geom: int) -> np.ndarray | None:
@@ -67,8 +73,8 @@ def _corners(model: Any, geom: int) -> np.ndarray | None:
         mesh = model.geom_dataid[geom]
         first = model.mesh_vertadr[mesh]
         return np.asarray(model.mesh_vert[first : first + model.mesh_vertnum[mesh]], dtype=float)
-    if kind in SHAPES:
-        return SHAPES[kind](model.geom_size[geom])
+    if kind in CORNERS:
+        return CORNERS[kind](model.geom_size[geom])
     return None
 
 
@@ -105,10 +111,6 @@ def _joint(
     if model.jnt_limited[number]:
         limits = model.jnt_range[number] - start
     velocity = model.jnt_dofadr[number]
-    damping, friction, armature = (
-        float(np.max(values[velocity]))
-        for values in (model.dof_damping, model.dof_frictionloss, model.dof_armature)
-    )
     return DescribedJoint(
         name=model.joint(number).name or f'joint{number}',
         kind=kind,
@@ -119,9 +121,8 @@ def _joint(
         lower=float(limits[0]),
         upper=float(limits[1]),
         effort=_effort(model, number),
-        damping=damping,
-        friction=friction,
-        armature=armature,
+        damping=float(np.max(model.dof_damping[velocity])),
+        friction=float(np.max(model.dof_frictionloss[velocity])),
     )
 
 
@@ -129,14 +130,13 @@ def _effort(model: Any, joint: int) -> float:
     """Return the largest effort [N m, N] that limits leave a ``joint``, nan for none."""
     if model.jnt_actfrclimited[joint]:
         return float(np.max(model.jnt_actfrcrange[joint]))
-    efforts = []
-    for actuator in range(model.nu):
-        if model.actuator_trntype[actuator] != JOINT_TRANSMISSION:
-            continue
-        if model.actuator_trnid[actuator, 0] == joint and model.actuator_forcelimited[actuator]:
-            gear = abs(float(model.actuator_gear[actuator, 0]))
-            efforts.append(gear * float(np.max(model.actuator_forcerange[actuator])))
-    return sum(efforts) or np.nan
+    drives = (
+        (model.actuator_trntype == JOINT_TRANSMISSION)
+        & (model.actuator_trnid[:, 0] == joint)
+        & (model.actuator_forcelimited != 0)
+    )
+    gears = np.abs(model.actuator_gear[drives, 0])
+    return float(gears @ model.actuator_forcerange[drives].max(axis=1)) or np.nan
 
 
 def rotation(quaternion: np.ndarray) -> np.ndarray:

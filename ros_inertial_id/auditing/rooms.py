@@ -1,14 +1,16 @@
 """Rooms: where the mass of a link can be, and what inertias it can have there."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
-from .described import Described, DescribedInertia
+from .described import Correction, Described, DescribedInertia, NO_CORRECTION
 from .hulls import Ball, Hull
 
 ROUNDED_TRIANGLE = 1.02  # of the two smaller moments: what rounding in a text breaks
+ROUNDED_MOMENT = 1e-9  # of the largest moment: what turning a tensor leaves of a moment of zero
 MARGIN, LEAST_MARGIN = 0.05, 0.01  # of the size of a hull, [m]: shapes are simplified
 BALL_REACH, END_REACH, LEAST_REACH = 1.5, 0.25, 0.05  # of joints, of the robot's length, [m]
 DENSEST = 60000.0  # [kg/m^3]: shapes of denser links are marks, or in another unit
@@ -25,17 +27,18 @@ class LinkRoom:
     @cached_property
     def hull(self) -> Hull | None:
         """Return the hull of all that the link is fixed to; None where a shape is not known."""
-        links = self._robot.fixed_together[self._robot.body_of[self._link]]
-        if any(self._robot.links[name].without_mesh for name in links):
-            return None
         hull = self._robot.hull_about(self._link)
-        mass = sum(self._robot.links[name].mass for name in links)
-        if hull is None or mass > DENSEST * hull.volume:  # a mark, not the shape of the link
-            return None
-        joints = self._robot.joint_points(self._link)
-        if max(map(hull.beyond, joints)) > ELSEWHERE * hull.size:
+        if hull is None or self._is_another(hull):
             return None
         return hull
+
+    def _is_another(self, hull: Hull) -> bool:
+        """Return whether a ``hull`` is that of a part, of a mark, or drawn elsewhere."""
+        body = self._robot.bodies[self._robot.body_of[self._link]]
+        if any(link.without_mesh for link in body.links) or body.mass > DENSEST * hull.volume:
+            return True
+        joints = self._robot.joint_points(self._link)
+        return max(map(hull.beyond, joints)) > ELSEWHERE * hull.size
 
     @cached_property
     def own_hull(self) -> Hull | None:
@@ -103,7 +106,13 @@ class LinkRoom:
 def is_possible(inertia: DescribedInertia, rounded: float = ROUNDED_TRIANGLE) -> bool:
     """Return whether a body can have an ``inertia``; rounded : times the two smaller moments."""
     smaller, middle, largest = inertia.moments
-    return smaller >= 0.0 and largest <= rounded * (smaller + middle)
+    return not is_negative(inertia) and largest <= rounded * (smaller + middle)
+
+
+def is_negative(inertia: DescribedInertia) -> bool:
+    """Return whether a principal moment of an ``inertia`` is below zero by more than rounding."""
+    smallest, _, largest = inertia.moments
+    return bool(smallest < -ROUNDED_MOMENT * abs(largest))
 
 
 def is_round(inertia: DescribedInertia) -> bool:
@@ -134,7 +143,7 @@ def without_products(inertia: DescribedInertia) -> DescribedInertia:
     return replace(inertia, tensor=np.diag(np.diag(inertia.tensor)))
 
 
-# How an inertia that cannot be became so: in words, and what it would be without.
+# How an inertia that cannot be became so: in words, and times what it would be without.
 UNITS = (
     ('g m^2', 1e-3),
     ('kg mm^2', 1e-6),
@@ -145,34 +154,42 @@ ELEMENTS = ('ixx', 'iyy', 'izz')
 LIKE_SOLID = 3.0  # times the solid hull, or as small a part of it: an explanation fits
 
 
-def explanation(room: LinkRoom, inertia: DescribedInertia) -> tuple[str, DescribedInertia | None]:
+def explanation(room: LinkRoom, inertia: DescribedInertia) -> Correction:
     """
-    Return what explains an ``inertia`` that cannot be, in words, and it without that.
+    Return what explains an ``inertia`` that cannot be, and it without that.
 
-    '' and None where nothing does, or where two things do as well.
+    '' and None where nothing does, or where two decimal points do as well.
     """
     if np.ptp(inertia.tensor) <= 1e-6 * np.abs(inertia.tensor).max():
-        return 'all six numbers are equal', without_products(inertia)
+        return Correction('all six numbers are equal', without_products(inertia))
     if is_round(inertia):
-        return 'three equal round numbers are placeholders', None
+        return Correction('three equal round numbers are placeholders', None)
     other = about_centre(inertia)
     if room.allows(other) and other.tensor.any():
-        return 'it fits about the frame of the link instead of the centre of mass', other
+        return Correction(
+            'it fits about the frame of the link instead of the centre of mass', other
+        )
+    in_units = [pair for pair in _in_units(inertia) if room.is_like_solid(pair[1])]
+    if in_units:
+        return Correction(*in_units[0])
+    with_points = [pair for pair in _with_points(inertia) if room.is_like_solid(pair[1])]
+    if len(with_points) == 1:
+        return Correction(*with_points[0])
+    return NO_CORRECTION
+
+
+def _in_units(inertia: DescribedInertia) -> Iterator[tuple[str, DescribedInertia]]:
+    """Yield in words which other unit the numbers of an ``inertia`` can have, and it in that."""
     for words, factor in UNITS:
-        other = scaled(inertia, factor)
-        if room.is_like_solid(other):
-            return f'it fits in {words}', other
-    fitting = []
+        yield f'it fits in {words}', scaled(inertia, factor)
+
+
+def _with_points(inertia: DescribedInertia) -> Iterator[tuple[str, DescribedInertia]]:
+    """Yield in words where decimal points of an ``inertia`` can be wrong, and it without that."""
     for words, factor in TEN:
-        other = scaled(inertia, factor)
-        if room.is_like_solid(other):
-            fitting.append((f'it fits at {words}', other))
+        yield f'it fits at {words}', scaled(inertia, factor)
         for k, element in enumerate(ELEMENTS):
             tensor = inertia.tensor.copy()
             tensor[k, k] *= factor
-            other = replace(inertia, tensor=tensor)
-            if room.is_like_solid(other):
-                fitting.append((f'it fits with {element} at {words}: a decimal point', other))
-    if len(fitting) == 1:
-        return fitting[0]
-    return '', None
+            because = f'it fits with {element} at {words}: a decimal point'
+            yield because, replace(inertia, tensor=tensor)

@@ -1,6 +1,6 @@
 """Read the model of an SDF as Described: links, inertials, shapes and joints; no includes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 import math
 from xml.etree import ElementTree
 
@@ -12,17 +12,16 @@ from .described import (
     DescribedJoint,
     DescribedLink,
     joints_about,
+    NO_INERTIA,
+    turned_inertia,
     with_frames,
 )
-from .hulls import shape_points
-from .meshes import mesh_points
+from .shapes import mesh_corners, PlacedShape, shape_corners, shaped, size_names
 from .urdf import numbers
-from ..dynamics.description import INERTIA, orientation, parsed_xml
+from ..dynamics.description import attribute, HEAVIEST, INERTIA, orientation, parsed_xml
 from ..errors import RobotModelError
 
 MODEL = '__model__'
-SIZES = {'box': ('size',), 'sphere': ('radius',), 'cylinder': ('radius', 'length')}
-SIZES['capsule'] = ('radius', 'length')
 
 
 def described_sdf(text: str, folder: str = '') -> Described:
@@ -46,7 +45,8 @@ def described_sdf(text: str, folder: str = '') -> Described:
     frames = _frames(model)
     links = {}
     for element in model.iterfind('link'):
-        links[element.get('name', '')] = _link(element, folder)
+        link = DescribedLink(element.get('name', ''), _inertia(element))
+        links[link.name] = shaped(link, _shapes(element, folder))
     joints: list[DescribedJoint] = []
     for element in model.iterfind('joint'):
         joints += _joints(element, frames)
@@ -59,11 +59,11 @@ def _text(element: ElementTree.Element | None, path: str) -> str:
     return (element.findtext(path) or '').strip()
 
 
-def _number(element: ElementTree.Element | None, path: str) -> float:
-    """Return the number at ``path``, nan for none; RobotModelError for a word."""
+def _number(element: ElementTree.Element | None, path: str, missing: float = math.nan) -> float:
+    """Return the number at ``path``; missing : where there is none.  RobotModelError: a word."""
     text = _text(element, path)
     if not text:
-        return math.nan
+        return missing
     values = numbers(text)
     if len(values) != 1 or math.isnan(values[0]):
         raise RobotModelError(f'{path} in the SDF', expected='a number', found=repr(text[:40]))
@@ -88,106 +88,93 @@ def _pose(element: ElementTree.Element) -> np.ndarray:
     return T
 
 
+# {element that is a frame: what its pose is relative to, unless that is said}
+RELATIVE_TO: dict[str, Callable[[ElementTree.Element], str]] = {
+    'link': lambda _: MODEL,
+    'joint': lambda joint: _text(joint, 'child'),
+    'frame': lambda frame: frame.get('attached_to', MODEL),
+}
+
+
 def _frames(model: ElementTree.Element) -> dict[str, np.ndarray]:
     """Return {link, joint or frame: its placement (4, 4) in the model [m]}."""
     elements, parents = {}, {}
-    for tag in ('link', 'joint', 'frame'):
+    for tag, relative_to in RELATIVE_TO.items():
         for element in model.iterfind(tag):
             name = element.get('name', '')
-            pose = element.find('pose')
-            parents[name] = MODEL
-            if tag == 'joint':
-                parents[name] = _text(element, 'child')
-            if tag == 'frame':
-                parents[name] = element.get('attached_to', MODEL)
-            if pose is not None and pose.get('relative_to'):
-                parents[name] = pose.get('relative_to', MODEL)
             elements[name] = element
+            parents[name] = attribute(element, 'pose', 'relative_to') or relative_to(element)
     placements = {MODEL: np.eye(4), '': np.eye(4), 'world': np.eye(4)}
     for name in elements:
-        way = []
-        while name not in placements:
-            if name in way or name not in elements:
-                raise RobotModelError(
-                    'a frame of the SDF is not there, or goes round in a circle', found=repr(name)
-                )
-            way.append(name)
-            name = parents[name]
-        for child in reversed(way):
-            placements[child] = placements[parents[child]] @ _pose(elements[child])
+        for frame in reversed(_way(name, parents, placements)):
+            placements[frame] = placements[parents[frame]] @ _pose(elements[frame])
     return placements
 
 
-def _link(element: ElementTree.Element, folder: str) -> DescribedLink:
-    """Return a link with the corners of all its shapes."""
-    inertia = None
-    inertial = element.find('inertial')
-    if inertial is not None:
-        T = _pose(inertial)
-        moments = [_number(inertial.find('inertia'), name) for name in INERTIA]
-        xx, xy, xz, yy, yz, zz = np.nan_to_num(moments)
-        tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        mass = float(np.nan_to_num(_number(inertial, 'mass'), nan=1.0))
-        R = T[:3, :3]
-        inertia = DescribedInertia(mass, T[:3, 3], R @ tensor @ R.T)
-    parts, absent = [np.zeros((0, 3))], []
-    for shape in (*element.iterfind('collision'), *element.iterfind('visual')):
+def _way(name: str, parents: Mapping[str, str], placed: Collection[str]) -> list[str]:
+    """Return the frames from that of a ``name`` inwards, up to one that is ``placed``."""
+    way: list[str] = []
+    while name not in placed:
+        if name in way or name not in parents:
+            raise RobotModelError(
+                'a frame of the SDF is not there, or goes round in a circle', found=repr(name)
+            )
+        way.append(name)
+        name = parents[name]
+    return way
+
+
+def _inertia(link: ElementTree.Element) -> DescribedInertia:
+    """Return the inertia of a ``link``: of what is not given, the mass is 1 kg, others are 0."""
+    inertial = link.find('inertial')
+    if inertial is None:
+        return NO_INERTIA
+    mass = _number(inertial, 'mass', 1.0)
+    moments = [_number(inertial.find('inertia'), name) for name in INERTIA]
+    if np.nanmax(np.abs([mass, *moments])) > HEAVIEST:
+        raise RobotModelError(
+            f'the inertial of link {link.get("name")!r} in the SDF',
+            expected=f'numbers from {-HEAVIEST:g} to {HEAVIEST:g}',
+        )
+    return turned_inertia(mass, moments, _pose(inertial))
+
+
+def _shapes(link: ElementTree.Element, folder: str) -> Iterator[PlacedShape]:
+    """Yield the shapes of a ``link``, seen or collided with."""
+    for shape in (*link.iterfind('collision'), *link.iterfind('visual')):
+        placement = _pose(shape)
         for geometry in shape.iterfind('geometry/*'):
-            points = _points(geometry, folder)
-            if points is None:
-                absent.append(_text(geometry, 'uri') or geometry.tag)
-                continue
-            T = _pose(shape)
-            parts.append(points @ T[:3, :3].T + T[:3, 3])
-    return DescribedLink(element.get('name', ''), inertia, np.concatenate(parts), tuple(absent))
+            name = _text(geometry, 'uri') or geometry.tag
+            yield PlacedShape(name, _corners(geometry, folder), placement)
 
 
-def _points(geometry: ElementTree.Element, folder: str) -> np.ndarray | None:
+def _corners(geometry: ElementTree.Element, folder: str) -> np.ndarray | None:
     """Return the corners (P, 3) of a ``geometry`` [m], None where they are not known."""
     if geometry.tag == 'mesh':
-        points = mesh_points(_text(geometry, 'uri'), folder)
-        scale = numbers(_text(geometry, 'scale')) or [1.0, 1.0, 1.0]
-        if points is None or len(scale) != 3 or not np.isfinite(scale).all():
-            return None
-        return points * scale
-    if geometry.tag not in SIZES:
-        return None
-    values = [x for name in SIZES[geometry.tag] for x in numbers(_text(geometry, name))]
-    if len(values) not in (1, 2, 3) or not np.isfinite(values).all():
-        return None
-    return shape_points(geometry.tag, values)
+        scale = numbers(_text(geometry, 'scale')) or [1.0]
+        return mesh_corners(_text(geometry, 'uri'), folder, scale)
+    sizes = [_text(geometry, name) for name in size_names(geometry.tag)]
+    return shape_corners(geometry.tag, numbers(' '.join(sizes)))
 
 
 def _joints(
     element: ElementTree.Element, frames: Mapping[str, np.ndarray]
 ) -> list[DescribedJoint]:
     """Return a joint as one, or as two where its frame is not that of its child."""
-    name, parent, child = (
-        element.get('name', ''),
-        _text(element, 'parent'),
-        _text(element, 'child'),
-    )
+    name, along = element.get('name', ''), element.find('axis')
+    parent, child = _text(element, 'parent'), _text(element, 'child')
     for end in (parent, child):
         if end not in frames:
             raise RobotModelError(
                 f'joint {name!r} of the SDF names a link that is not there', found=repr(end)
             )
-    axis, at = np.array([1.0, 0.0, 0.0]), frames[name]
-    along = element.find('axis')
-    xyz = numbers(_text(along, 'xyz'))
-    if len(xyz) == 3:
-        axis = np.array(xyz) / (np.linalg.norm(xyz) or 1.0)
-        expressed = element.find('axis/xyz')
-        if expressed is not None and expressed.get('expressed_in') in frames:
-            frame = frames[expressed.get('expressed_in', '')]
-            axis = at[:3, :3].T @ frame[:3, :3] @ axis
     joint = DescribedJoint(
         name=name,
         kind=element.get('type', ''),
         parent=parent,
         child=child,
         placement=np.linalg.solve(frames[parent], frames[child]),
-        axis=axis,
+        axis=_axis(element, frames),
         lower=_number(along, 'limit/lower'),
         upper=_number(along, 'limit/upper'),
         effort=_number(along, 'limit/effort'),
@@ -195,4 +182,16 @@ def _joints(
         damping=_number(along, 'dynamics/damping'),
         friction=_number(along, 'dynamics/friction'),
     )
-    return joints_about(joint, np.linalg.solve(frames[child], at))
+    return joints_about(joint, np.linalg.solve(frames[child], frames[name]))
+
+
+def _axis(joint: ElementTree.Element, frames: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the axis (3,) of a ``joint`` in its frame, x where there is none."""
+    xyz = numbers(_text(joint, 'axis/xyz'))
+    if len(xyz) != 3:
+        return np.array([1.0, 0.0, 0.0])
+    axis = np.array(xyz) / (np.linalg.norm(xyz) or 1.0)
+    frame = attribute(joint, 'axis/xyz', 'expressed_in')
+    if not frame or frame not in frames:
+        return axis
+    return frames[joint.get('name', '')][:3, :3].T @ frames[frame][:3, :3] @ axis

@@ -1,15 +1,20 @@
 """Read a URDF as Described: what stands there, also where no robot can have it."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Iterator
 import math
 from xml.etree import ElementTree
 
 import numpy as np
 
-from .described import Described, DescribedInertia, DescribedJoint, DescribedLink
-from .hulls import shape_points
-from .meshes import mesh_points
+from .described import (
+    Described,
+    DescribedInertia,
+    DescribedJoint,
+    DescribedLink,
+    NO_INERTIA,
+    turned_inertia,
+)
+from .shapes import mesh_corners, PlacedShape, shape_corners, shaped, size_names
 from ..dynamics.description import (
     attribute,
     check_structure,
@@ -17,15 +22,6 @@ from ..dynamics.description import (
     INERTIA,
     orientation,
 )
-
-NEEDED = ('ixx', 'iyy', 'izz')
-# {element of a geometry: its sizes, from its attributes}
-SIZES: dict[str, Callable[[ElementTree.Element], list[float]]] = {
-    'box': lambda box: numbers(box.get('size', '')),
-    'sphere': lambda sphere: [number(sphere, 'radius')],
-    'cylinder': lambda cylinder: [number(cylinder, 'radius'), number(cylinder, 'length')],
-    'capsule': lambda capsule: [number(capsule, 'radius'), number(capsule, 'length')],
-}
 
 
 def described_urdf(urdf: str, folder: str = '', shapes: bool = True) -> Described:
@@ -40,25 +36,22 @@ def described_urdf(urdf: str, folder: str = '', shapes: bool = True) -> Describe
     quaternions = has_quaternions(robot.get('version'))
     links = {}
     for element in robot.iterfind('link'):
-        link = DescribedLink(element.get('name', ''))
-        inertial = element.find('inertial')
-        if inertial is not None:
-            link = replace(link, inertia=_inertia(inertial, quaternions))
+        link = DescribedLink(element.get('name', ''), _inertia(element, quaternions))
         if shapes:
-            link = _with_shapes(link, element, folder, quaternions)
+            link = shaped(link, _shapes(element, folder, quaternions))
         links[link.name] = link
     joints = tuple(_joint(element, quaternions) for element in robot.iterfind('joint'))
     return Described(robot.get('name', ''), 'URDF', links, joints)
 
 
-def number(element: ElementTree.Element | None, name: str) -> float:
-    """Return the number in attribute ``name`` of an ``element``, nan where there is none."""
+def number(element: ElementTree.Element | None, name: str, missing: float = math.nan) -> float:
+    """Return the number in attribute ``name`` of an ``element``; missing : where it is none."""
     if element is None:
-        return math.nan
-    try:
-        return float(element.get(name, 'nan'))
-    except ValueError:
-        return math.nan
+        return missing
+    values = numbers(element.get(name, ''))
+    if len(values) != 1 or math.isnan(values[0]):
+        return missing
+    return values[0]
 
 
 def numbers(text: str) -> list[float]:
@@ -81,79 +74,64 @@ def _placement(element: ElementTree.Element, quaternions: bool) -> np.ndarray:
     return T
 
 
-def _with_shapes(
-    link: DescribedLink, element: ElementTree.Element, folder: str, quaternions: bool
-) -> DescribedLink:
-    """Return a ``link`` with the corners of all its shapes, seen or collided with."""
-    parts, absent = [np.zeros((0, 3))], []
-    for shape in (*element.iterfind('collision'), *element.iterfind('visual')):
+def _shapes(link: ElementTree.Element, folder: str, quaternions: bool) -> Iterator[PlacedShape]:
+    """Yield the shapes of a ``link``, seen or collided with."""
+    for shape in (*link.iterfind('collision'), *link.iterfind('visual')):
+        try:
+            placement = _placement(shape, quaternions)
+        except (TypeError, ValueError):  # no part of mechanics: nothing checks its place
+            continue
         for geometry in shape.iterfind('geometry/*'):
-            points = _points(geometry, folder)
-            if points is None:
-                absent.append(geometry.get('filename', geometry.tag))
-                continue
-            try:
-                T = _placement(shape, quaternions)
-            except ValueError:  # a shape is no part of mechanics: nothing checks its place
-                continue
-            parts.append(points @ T[:3, :3].T + T[:3, 3])
-    return replace(link, points=np.concatenate(parts), without_mesh=tuple(absent))
+            name = geometry.get('filename', geometry.tag)
+            yield PlacedShape(name, _corners(geometry, folder), placement)
 
 
-def _points(geometry: ElementTree.Element, folder: str) -> np.ndarray | None:
+def _corners(geometry: ElementTree.Element, folder: str) -> np.ndarray | None:
     """Return the corners (P, 3) of a ``geometry`` [m], None where they are not known."""
     if geometry.tag == 'mesh':
-        points = mesh_points(geometry.get('filename', ''), folder)
         scale = numbers(geometry.get('scale', '')) or [1.0]
-        if points is None or len(scale) not in (1, 3) or not np.isfinite(scale).all():
-            return None
-        return points * scale
-    sizes = SIZES.get(geometry.tag)
-    if sizes is None:
-        return None
-    values = sizes(geometry)
-    if not values or not np.isfinite(values).all():
-        return None
-    return shape_points(geometry.tag, values)
+        return mesh_corners(geometry.get('filename', ''), folder, scale)
+    sizes = [geometry.get(name, '') for name in size_names(geometry.tag)]
+    return shape_corners(geometry.tag, numbers(' '.join(sizes)))
 
 
-def _inertia(inertial: ElementTree.Element, quaternions: bool) -> DescribedInertia:
-    """Return the inertia of an element, its tensor in the axes of the link."""
-    T = _placement(inertial, quaternions)
-    element = inertial.find('inertia')
-    given = element is not None and all(element.get(name) is not None for name in NEEDED)
-    xx, xy, xz, yy, yz, zz = np.nan_to_num([number(element, name) for name in INERTIA])
-    tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    R = T[:3, :3]
+def _inertia(link: ElementTree.Element, quaternions: bool) -> DescribedInertia:
+    """Return the inertia of a ``link``, what is not given of it is zero."""
+    inertial = link.find('inertial')
+    if inertial is None:
+        return NO_INERTIA
+    moments = [number(inertial.find('inertia'), name) for name in INERTIA]
     mass = float(np.nan_to_num(number(inertial.find('mass'), 'value')))
-    return DescribedInertia(mass, T[:3, 3], R @ tensor @ R.T, given)
+    return turned_inertia(mass, moments, _placement(inertial, quaternions))
 
 
 def _joint(element: ElementTree.Element, quaternions: bool) -> DescribedJoint:
     """Return a joint with what is said of its limits and its friction."""
-    limit, dynamics = element.find('limit'), element.find('dynamics')
-    mimic = element.find('mimic')
     axis = numbers(attribute(element, 'axis', 'xyz')) or [1.0, 0.0, 0.0]
-    length = math.hypot(*axis) or 1.0
-    joint = DescribedJoint(
+    lower, upper = _range(element)
+    limit, dynamics, mimic = (element.find(path) for path in ('limit', 'dynamics', 'mimic'))
+    return DescribedJoint(
         name=element.get('name', ''),
         kind=element.get('type', ''),
         parent=attribute(element, 'parent', 'link'),
         child=attribute(element, 'child', 'link'),
         placement=_placement(element, quaternions),
-        axis=np.array(axis) / length,
+        axis=np.array(axis) / (math.hypot(*axis) or 1.0),
+        lower=lower,
+        upper=upper,
         effort=number(limit, 'effort'),
         velocity=number(limit, 'velocity'),
         damping=number(dynamics, 'damping'),
         friction=number(dynamics, 'friction'),
-        armature=number(dynamics, 'armature'),
+        mimics=attribute(element, 'mimic', 'joint'),
+        multiplier=number(mimic, 'multiplier', 1.0),
     )
-    if limit is not None and joint.kind != 'continuous':  # what is not given is 0 (urdfdom)
-        lower, upper = np.nan_to_num([number(limit, 'lower'), number(limit, 'upper')])
-        joint = replace(joint, lower=lower, upper=upper)
-    if mimic is not None:
-        multiplier = number(mimic, 'multiplier')
-        if math.isnan(multiplier):
-            multiplier = 1.0
-        joint = replace(joint, mimics=mimic.get('joint', ''), multiplier=multiplier)
-    return joint
+
+
+def _range(joint: ElementTree.Element) -> list[float]:
+    """Return lower and upper of a ``joint``, nan without limits; what is not given is 0."""
+    limit = joint.find('limit')
+    if limit is None or joint.get('type') == 'continuous':
+        return [math.nan, math.nan]
+    # As urdfdom has it.
+    return np.nan_to_num([number(limit, 'lower'), number(limit, 'upper')]).tolist()

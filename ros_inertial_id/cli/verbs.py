@@ -249,49 +249,51 @@ def validate(options: Any) -> int:
     recording = recording_of(options.bag, model.robot['urdf'], log_format(options))
     with Progress() as progress:
         result = validated(model, [recording], options.force, progress)
-    fit, verdict, checkup = result.fit, result.verdict, result.checkup
     if result.refused:
-        lines = [*_verdict_lines(verdict, checkup), NOTHING_COMPUTED]
-        numbers = {'model': options.model, **checkup.to_dict(), 'verdict': verdict}
-        show(options, numbers, '\n'.join(lines))
-        return status(options, DO_NOT_USE)
+        return _show_refused(options, result)
     seen = seen_before(model.provenance.get('recordings', ()), [recording])
     lines = [
-        *_verdict_lines(verdict, checkup),
+        *_verdict_lines(result.verdict, result.checkup),
         *(f'{name} was in the training data: this is no validation.' for name in seen),
         *_model_lines(model),
-        *_residual_lines(fit),
+        *_residual_lines(result.fit),
     ]
+    numbers = {'model': options.model, **result.statistics, 'validation_seen': seen}
     if options.replay:
         model.statistics['replay'] = loaded.replay(recording, force=True).entry()
+        numbers['replay'] = without_curves(model.statistics['replay'])
         lines += chapters(model)['Replay']
     files = {}
     if options.out_bag:
         predicted = with_prediction(recording, predict(model, recording))
         files['bag'] = _written_bag(options.out_bag, predicted)
     if options.out:
-        # The page is about these data, checks and verdict included.
-        model.statistics.update({'validation': fit, **checkup.to_dict(), 'verdict': verdict})
-        model.statistics.pop('validation_seen', None)
-        if seen:
-            model.statistics['validation_seen'] = seen
-        model.provenance['validation'] = [dict(recording.provenance)]
-        make_folder(options.out)
-        path = Path(options.out) / 'report.html'
-        files['report'] = str(
-            write_report(Identification(model, (), result.blocks), path, options.model)
-        )
-    numbers = {
-        'model': options.model,
-        'validation': fit,
-        **checkup.to_dict(),
-        'verdict': verdict,
-        'validation_seen': seen,
-    }
-    if options.replay:
-        numbers['replay'] = without_curves(model.statistics['replay'])
+        files['report'] = _validation_page(options, model, recording, result)
     show(options, numbers, '\n'.join(lines), files)
-    return status(options, verdict['word'])
+    return status(options, result.verdict['word'])
+
+
+def _show_refused(options: Any, result: 'Validated') -> int:
+    """Say why nothing was computed; return the exit status."""
+    lines = [*_verdict_lines(result.verdict, result.checkup), NOTHING_COMPUTED]
+    numbers = {'model': options.model, **result.checkup.to_dict(), 'verdict': result.verdict}
+    show(options, numbers, '\n'.join(lines))
+    return status(options, DO_NOT_USE)
+
+
+def _validation_page(
+    options: Any, model: IdentifiedModel, recording: Recording, result: 'Validated'
+) -> str:
+    """Write the report of a ``model`` on these data, with checks and verdict; return its path."""
+    seen = seen_before(model.provenance.get('recordings', ()), [recording])
+    model.statistics.update(result.statistics)
+    model.statistics.pop('validation_seen', None)
+    if seen:
+        model.statistics['validation_seen'] = seen
+    model.provenance['validation'] = [dict(recording.provenance)]
+    make_folder(options.out)
+    path = Path(options.out) / 'report.html'
+    return str(write_report(Identification(model, (), result.blocks), path, options.model))
 
 
 def _model_lines(model: IdentifiedModel) -> list[str]:
@@ -346,6 +348,11 @@ class Validated:
     checkup: Checkup
     verdict: dict[str, Any]
     refused: bool = False
+
+    @property
+    def statistics(self) -> dict[str, Any]:
+        """Return the entries of a model's statistics that they are."""
+        return {'validation': self.fit, **self.checkup.to_dict(), 'verdict': self.verdict}
 
 
 def validated(

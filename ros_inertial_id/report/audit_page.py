@@ -1,7 +1,7 @@
 """The page of an audit: verdict, the robot in 3D with what is wrong in red, findings, links."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,14 +12,13 @@ from .next_steps import audited_steps
 from .sheet import Card, Cell, Section, Sheet, Table
 from .viewer import ellipsoid
 from ..auditing.audit import Audit
-from ..auditing.checks_of_joints import driven
+from ..auditing.checks_of_links import audited_links, AuditedLink
+from ..auditing.described import DescribedInertia
 from ..auditing.finding import AuditFinding, DOUBTFUL, NOTE, WRONG
 from ..auditing.fix import replaced
 from ..auditing.hulls import DRAWN_DIRECTIONS, Hull
-from ..auditing.rooms import LinkRoom
 from ..dynamics.inertial_parameters import about_origin
 
-HEADS = ('severity', 'link or joint', 'finding', 'found', 'plausible', 'torque', 'at joint')
 DESCRIBED = 'nominal'  # style of links with which nothing is wrong
 ROBOT = 'robot'  # in the column of links, of what concerns all of it
 LARGEST_DRAWN = 2.0  # times the robot: an ellipsoid farther out would make the rest a dot
@@ -61,30 +60,36 @@ def findings_rows(audit: Audit) -> list[dict[str, Any]]:
 
 def findings_table(findings: Sequence[AuditFinding], advice: bool = False) -> Table:
     """Return one row per finding, with ``advice`` why it cannot be and what to do."""
-    rows: list[list[Cell | str]] = []
-    for finding in findings:
-        torque: Cell | str = ''
-        if finding.joint:
-            torque = Cell(
-                f'{significant(finding.torque, 2)} {finding.unit}', finding.torque, 'unit'
-            )
-        row = [
-            finding.severity,
-            finding.part or ROBOT,
-            finding.name,
-            finding.found,
-            finding.plausible,
-            torque,
-            finding.joint,
-        ]
-        if advice:
-            row += [finding.why, finding.do]
-        rows.append(row)
-    heads: tuple[str, ...] = HEADS
+    columns = dict(COLUMNS)
     if advice:
-        heads = (*HEADS, 'why', 'what to do')
+        columns |= ADVICE
+    rows = [[cell(finding) for cell in columns.values()] for finding in findings]
     flagged = [k for k, finding in enumerate(findings) if finding.severity == WRONG]
-    return Table(heads, rows, (1, 2, 3, 4, 6, 7, 8), flagged)
+    return Table([*columns], rows, WORDS, flagged)
+
+
+def _torque(finding: AuditFinding) -> Cell | str:
+    """Return the torque that the error of a ``finding`` makes, '' where none is known."""
+    if not finding.joint:
+        return ''
+    return Cell(f'{significant(finding.torque, 2)} {finding.unit}', finding.torque, 'unit')
+
+
+# {head: cell of a finding}
+COLUMNS: Mapping[str, Callable[[AuditFinding], Cell | str]] = {
+    'severity': lambda finding: finding.severity,
+    'link or joint': lambda finding: finding.part or ROBOT,
+    'finding': lambda finding: finding.name,
+    'found': lambda finding: finding.found,
+    'plausible': lambda finding: finding.plausible,
+    'torque': _torque,
+    'at joint': lambda finding: finding.joint,
+}
+ADVICE: Mapping[str, Callable[[AuditFinding], Cell | str]] = {
+    'why': lambda finding: finding.why,
+    'what to do': lambda finding: finding.do,
+}
+WORDS = (1, 2, 3, 4, 6, 7, 8)  # columns of words
 
 
 def verdict_line(audit: Audit) -> str:
@@ -95,7 +100,7 @@ def verdict_line(audit: Audit) -> str:
     absent = sum(len(link.without_mesh) for link in robot.links.values())
     line = (
         f'Verdict: {audit.word} ({", ".join(parts)}); {robot.name}, {len(robot.links)} links, '
-        f'{len(driven(robot))} joints, {robot.mass:.4g} kg'
+        f'{len(robot.driven)} joints, {robot.mass:.4g} kg'
     )
     if absent:
         line += f'; {absent} meshes not read: there sizes are judged by the joints'
@@ -181,10 +186,8 @@ def _styles(audit: Audit) -> dict[str, str]:
 
 def _ellipsoids(audit: Audit) -> Iterator[tuple[str, Shape]]:
     """Yield (link, its ellipsoid) of the links with a mass."""
-    for name, link in audit.robot.links.items():
-        if link.inertia is None or link.inertia.mass <= 0.0:
-            continue
-        inertia, T = link.inertia, audit.robot.placements[name]
+    for name, inertia in audit.robot.weighed.items():
+        T = audit.robot.placements[name]
         ten = about_origin(inertia.mass, inertia.centre, inertia.tensor)
         yield name, ellipsoid(ten, T[:3, :3], T[:3, 3])
 
@@ -229,27 +232,30 @@ def every_link(numbers: AuditedNumbers, _: Drawings) -> Iterator[Section]:
     worst: dict[str, str] = {}
     for finding in audit.findings:
         worst.setdefault(finding.part, finding.severity)
-    rows: list[list[Cell | str]] = []
-    for name, link in audit.robot.links.items():
-        inertia = link.inertia
-        if inertia is None or inertia.mass <= 0.0:
-            continue
-        room = LinkRoom(audit.robot, name)
-        gyration = np.sqrt(max(float(inertia.moments[2]), 0.0) / inertia.mass)
-        row: list[Cell | str] = [name, worst.get(name, 'good'), _cell(inertia.mass)]
-        solid = room.solid(inertia.mass)
-        if solid is None or room.own_hull is None:
-            row += ['', _cell(float(gyration)), '', '']
-        else:
-            row += [
-                _cell(inertia.mass / room.own_hull.volume),
-                _cell(float(gyration)),
-                _cell(float(np.sqrt(solid.moments[2] / inertia.mass))),
-                _cell(max(room.own_hull.beyond(inertia.centre), 0.0)),
-            ]
-        rows.append(row)
-    flagged = [k for k, row in enumerate(rows) if row[1] == WRONG]
+    links = [link for link in audited_links(audit.robot) if link.mass > 0.0]
+    rows = [[link.name, worst.get(link.name, 'good'), *_numbers(link)] for link in links]
+    flagged = [k for k, link in enumerate(links) if worst.get(link.name) == WRONG]
     yield Section('Links', tables=[Table(LINK_HEADS, rows, (1,), flagged)], opened=False)
+
+
+def _numbers(link: AuditedLink) -> list[Cell | str]:
+    """Return what LINK_HEADS say of a ``link`` behind its verdict."""
+    hull, solid = link.room.own_hull, link.room.solid(link.mass)
+    gyration = _cell(_gyration(link.inertia))
+    if hull is None or solid is None:
+        return [_cell(link.mass), '', gyration, '', '']
+    return [
+        _cell(link.mass),
+        _cell(link.mass / hull.volume),
+        gyration,
+        _cell(_gyration(solid)),
+        _cell(max(hull.beyond(link.inertia.centre), 0.0)),
+    ]
+
+
+def _gyration(inertia: DescribedInertia) -> float:
+    """Return the largest radius of gyration [m]."""
+    return float(np.sqrt(max(inertia.moments[2], 0.0) / inertia.mass))
 
 
 def _cell(value: float) -> Cell:

@@ -29,8 +29,8 @@ def decisions(model: IdentifiedModel) -> Table:
         where = ''
         if several:
             where = f', recording {number}'
-        for what, taken, why in _of_signals(Summary.of(entry)):
-            rows.append((f'{what}{where}', taken, why))
+        of_signals = [decision_of(Summary.of(entry)) for decision_of in OF_SIGNALS]
+        rows += [(f'{what}{where}', taken, why) for what, taken, why in filter(None, of_signals)]
     return Table(('decision', 'taken', 'why'), rows, (1, 2))
 
 
@@ -52,33 +52,40 @@ def _of_choices(model: IdentifiedModel) -> list[Decision]:
     return rows
 
 
-def _of_signals(summary: Summary) -> list[Decision]:
-    """Return the decisions about the signals of one recording."""
-    rows = []
-    if summary.rate:
-        recorded = ''
-        if summary.duration:
-            recorded = f'recorded for {summary.duration:.4g} s'
-        rows.append(('rate', f'{summary.rate:.4g} Hz', recorded))
-    if summary.time_offset_found is not None:
-        rows.append(_of_delay(summary))
-    why = ['given']
+def _of_rate(summary: Summary) -> Decision | None:
+    """Return at which rate a recording was read, None where that is not known."""
+    if not summary.rate:
+        return None
+    recorded = ''
+    if summary.duration:
+        recorded = f'recorded for {summary.duration:.4g} s'
+    return 'rate', f'{summary.rate:.4g} Hz', recorded
+
+
+def _of_cutoff(summary: Summary) -> Decision:
+    """Return the cutoff of the low-pass, and what it was chosen by."""
+    why = 'given'
     if summary.cutoff_chosen:
-        why = ['chosen from the data']
+        why = 'chosen from the data'
     if summary.motion_ends_at:
-        why.append(f'the motion ends at {summary.motion_ends_at:.3g} Hz')
-    rows.append(('low-pass cutoff', f'{summary.cutoff:.3g} Hz', '; '.join(why)))
-    differ = ''
-    if summary.velocity_disagreement is not None:
-        percent = 100 * summary.velocity_disagreement
-        differ = f'measured and differentiated velocities differ by {percent:.2g} %'
-    rows.append(('velocity', summary.velocity, differ))
-    return rows
+        why += f'; the motion ends at {summary.motion_ends_at:.3g} Hz'
+    return 'low-pass cutoff', f'{summary.cutoff:.3g} Hz', why
 
 
-def _of_delay(summary: Summary) -> Decision:
-    """Return the decision about the delay of the efforts, or of the commands."""
-    what, delay = 'effort delay', summary.time_offset_found or 0.0
+def _of_velocity(summary: Summary) -> Decision:
+    """Return which velocity was taken, and how far the other one is from it."""
+    if summary.velocity_disagreement is None:
+        return 'velocity', summary.velocity, ''
+    percent = 100 * summary.velocity_disagreement
+    differ = f'measured and differentiated velocities differ by {percent:.2g} %'
+    return 'velocity', summary.velocity, differ
+
+
+def _of_delay(summary: Summary) -> Decision | None:
+    """Return the delay of the efforts, or of the commands, None where it was not estimated."""
+    if summary.time_offset_found is None:
+        return None
+    what, delay = 'effort delay', summary.time_offset_found
     if is_commanded(summary.effort_kind):  # which are late where the efforts they make are early
         what, delay = 'command delay', -delay
     error = summary.time_offset_error or 0.0
@@ -89,6 +96,9 @@ def _of_delay(summary: Summary) -> Decision:
     if abs(delay) < 2.0 * error:
         why += '; not significant'
     return what, taken, why
+
+
+OF_SIGNALS = (_of_rate, _of_delay, _of_cutoff, _of_velocity)
 
 
 def nuisance_table(model: IdentifiedModel) -> Table:

@@ -1,6 +1,6 @@
 """Tables of parameters: every base parameter, friction joint by joint, what names stand for."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import re
 from typing import Any
 
@@ -134,35 +134,55 @@ def budget_table(model: IdentifiedModel) -> Table:
     )
 
 
+class _Friction:
+    """
+    What a ``model`` says of the friction of joints.
+
+    of : {(joint, law): the coefficient that stands first in a base parameter}
+    units, nonlinear_units : {law: in words}, of coefficients and of constants that are determined
+    """
+
+    def __init__(self, model: IdentifiedModel) -> None:
+        items = [item for item in evaluate(model) if item.lead.law in LAWS]
+        self.of = {(item.lead.owner, item.lead.law): item for item in items}
+        self.units = _by_law((item.lead.law, item.entry['unit']) for item in items)
+        self.nonlinear_units = _by_law(
+            (item.lead.law, nonlinear_unit(item.lead.law, item.entry['unit']))
+            for item in items
+            if item.lead.nonlinear is not None and item.entry['determined']
+        )
+        self._constants = model.statistics.get('nonlinear_parameters', {})
+        self._drives = drives_of_joints(model.options)
+        self._modelled = {(parameter.owner, parameter.law) for parameter in model.parameters}
+
+    def row(self, joint: str) -> list[Cell | str]:
+        """Return the coefficients, and then the constants, of a ``joint``."""
+        drive = self._drives.get(joint, '')
+        coefficients = [
+            _coefficient(self.of.get((joint, law)), drive, (joint, law) in self._modelled)
+            for law in self.units
+        ]
+        constants = [
+            _nonlinear(self.of.get((joint, law)), self._constants) for law in self.nonlinear_units
+        ]
+        return [joint, *coefficients, *constants]
+
+
 def friction_table(model: IdentifiedModel) -> Table:
     """Return the friction coefficients per joint and law, and their nonlinear parameters."""
-    by_joint: dict[str, dict[str, Knowledge]] = {}
-    units: dict[str, dict[str, None]] = {}  # of turning and of sliding joints
-    nonlinear_units: dict[str, dict[str, None]] = {}
-    for item in evaluate(model):
-        law, unit = item.lead.law, item.entry['unit']
-        if law not in LAWS:
-            continue
-        by_joint.setdefault(item.lead.owner, {})[law] = item
-        units.setdefault(law, {})[unit] = None
-        if item.lead.nonlinear is not None and item.entry['determined']:
-            nonlinear_units.setdefault(law, {})[nonlinear_unit(law, unit)] = None
-    constants = model.statistics.get('nonlinear_parameters', {})
-    rows: list[list[Cell | str]] = []
-    drives = drives_of_joints(model.options)
-    modelled = {(parameter.owner, parameter.law) for parameter in model.parameters}
-    for joint, by_law in by_joint.items():
-        drive = drives.get(joint, '')
-        coefficients = [
-            _coefficient(by_law.get(law), drive, (joint, law) in modelled) for law in units
-        ]
-        nonlinear = [_nonlinear(by_law.get(law), constants) for law in nonlinear_units]
-        rows.append([joint, *coefficients, *nonlinear])
-    heads = [f'{law} [{" or ".join(of_law)}]' for law, of_law in units.items()]
-    heads += [
-        f'{law}, nonlinear [{" or ".join(of_law)}]' for law, of_law in nonlinear_units.items()
-    ]
-    return Table(('joint', *heads), rows)
+    friction = _Friction(model)
+    joints = dict.fromkeys(joint for joint, _ in friction.of)
+    heads = [f'{law} [{unit}]' for law, unit in friction.units.items()]
+    heads += [f'{law}, nonlinear [{unit}]' for law, unit in friction.nonlinear_units.items()]
+    return Table(('joint', *heads), [friction.row(joint) for joint in joints])
+
+
+def _by_law(units: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return {law: its ``units`` in words}, of turning and of sliding joints."""
+    by_law: dict[str, dict[str, None]] = {}
+    for law, unit in units:
+        by_law.setdefault(law, {})[unit] = None
+    return {law: ' or '.join(of_law) for law, of_law in by_law.items()}
 
 
 def _coefficient(item: Knowledge | None, drive: str, modelled: bool) -> Cell:

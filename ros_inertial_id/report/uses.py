@@ -120,12 +120,13 @@ class JointUse:
             return 'data found wrong'
         if not self.moved and use != GRAVITY:
             return 'stood still'
-        torques = {GRAVITY: self.holding_error, CONTACT: self.contact}
-        value, unit = self.combined_percent, '%'
-        if use == SIMULATION:
-            value = self.simulated_percent
-        if use in torques:
-            value, unit = torques[use], self.unit
+        numbers = {
+            GRAVITY: (self.holding_error, self.unit),
+            FEEDFORWARD: (self.combined_percent, '%'),
+            CONTACT: (self.contact, self.unit),
+            SIMULATION: (self.simulated_percent, '%'),
+        }
+        value, unit = numbers[use]
         if value is None:
             return ''
         return f'{significant(value, 2)} {unit}'

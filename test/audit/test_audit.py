@@ -5,11 +5,13 @@ from pathlib import Path
 import struct
 from xml.etree import ElementTree
 
-from falsified_descriptions import FALSIFIED, Falsified, walker
+from falsified_descriptions import FALSIFIED, Falsified, joint, walker
 import numpy as np
 import pytest
 
 import ros_inertial_id as rid
+from ros_inertial_id.auditing.audit import CHECKS
+from ros_inertial_id.auditing.checks_of_links import LINK_CHECKS
 from ros_inertial_id.auditing.finding import DOUBTFUL, WRONG
 from ros_inertial_id.auditing.hulls import Hull
 from ros_inertial_id.checks.model_checks import _described
@@ -154,6 +156,42 @@ SDF = """<sdf version="1.9"><model name="arm"><link name="base"/><link name="arm
 </joint></model></sdf>"""
 
 
+@pytest.mark.parametrize('rpy', ['0 0 0', '0.3 0.4 0.5', '1 1 1', '2 -1 0.3'])
+def test_a_thin_rod_is_possible_however_it_is_turned(rpy):
+    rod = Falsified(walker(), 'right_thigh')
+    rod.scale(0.0)
+    for name in ('ixx', 'iyy'):
+        rod.inertia.set(name, '0.001')
+    rod.origin.set('rpy', rpy)
+    names = {f.name for f in rid.audit(rod.text())}
+    assert not names & {'triangle inequality', 'not positive definite'}
+
+
+@pytest.mark.parametrize(
+    ('falsified', 'damaged'),
+    [
+        ('<box size="0.06 0.05 0.28"/>', '<box size="0.06 0.05"/>'),
+        ('<box size="0.06 0.05 0.28"/>', '<cylinder radius="0.03"/>'),
+        ('<visual><origin xyz', '<visual><origin rpy="0" xyz'),
+        ('<visual><origin xyz', '<visual><origin rpy="0 none 0" xyz'),
+    ],
+)
+def test_a_shape_that_cannot_be_drawn_is_passed_over(falsified, damaged):
+    text = walker()
+    assert falsified in text
+    assert rid.audit(text.replace(falsified, damaged)).status == 0
+
+
+def test_sides_are_capital_letters_of_names_as_well():
+    falsified = Falsified(walker(), 'right_thigh')
+    FALSIFIED['other side'][0](falsified)
+    text = falsified.text()
+    for part in ('hip', 'thigh', 'shank'):
+        text = text.replace(f'left_{part}', f'{part}L').replace(f'right_{part}', f'{part}R')
+    found = {f.part for f in rid.audit(text) if f.name == 'mirrored links differ'}
+    assert found == {'thighR'}
+
+
 @pytest.mark.parametrize(('text', 'suffix'), [(MJCF, 'xml'), (SDF, 'sdf')])
 def test_mjcf_and_sdf_are_read(text, suffix, tmp_path):
     path = tmp_path / f'arm.{suffix}'
@@ -163,6 +201,23 @@ def test_mjcf_and_sdf_are_read(text, suffix, tmp_path):
     path.write_text(text.replace('0.9', '0.014').replace('0.1"/>', '0.001"/>'))
     path.write_text(path.read_text().replace('<izz>0.1', '<izz>0.001'))
     assert rid.audit(path).status == 0
+
+
+def test_an_sdf_with_half_a_shape_is_judged_by_its_joints(tmp_path):
+    half = SDF.replace(
+        '<box><size>0.06 0.06 0.4</size></box>', '<cylinder><radius>1</radius></cylinder>'
+    )
+    path = tmp_path / 'arm.sdf'
+    path.write_text(half)
+    found = rid.audit(path)
+    assert found.status == 2 and found.to_dict()['meshes_absent'] == 1
+
+
+def test_a_body_whose_mass_is_no_number_is_refused(tmp_path):
+    path = tmp_path / 'arm.xml'
+    path.write_text(MJCF.replace('mass="1"', 'mass="inf"'))
+    with pytest.raises(RobotModelError, match="body 'arm'"):
+        rid.audit(path)
 
 
 def test_a_fixed_mjcf_is_good_and_else_the_same(tmp_path):
@@ -188,6 +243,7 @@ def test_a_fixed_mjcf_is_good_and_else_the_same(tmp_path):
         (walker().replace('value="6.1"', 'value="nan"'), 'mass'),
         (walker().replace('child link="left_hip"', 'child link="gone"'), 'not there'),
         ('<sdf><model name="a"><link name="b"><pose>1 2</pose></link></model></sdf>', 'pose'),
+        (SDF.replace('0.1</izz>', 'inf</izz>'), "the inertial of link 'arm'"),
         ('<sdf><world/></sdf>', 'no model'),
         ('<sdf><model><link name="a"/><include/></model></sdf>', 'includes'),
     ],
@@ -214,3 +270,37 @@ def test_the_verb_prints_writes_and_says_by_its_status(tmp_path, capsys):
     assert 'class="flag' in page.read_text() and 'hull wrong' in page.read_text()
     assert main(['audit', str(tmp_path / 'gone.urdf')]) == 2
     assert main(['audit', str(path), '--mass', '-1']) == 2
+
+
+def test_every_check_that_is_no_note_has_a_falsification():
+    rows = [check for table in CHECKS for check in table.checks]
+    rows += [check for _, checks in LINK_CHECKS for check in checks]
+    notes = {'no friction', 'root has inertia', 'triangle inequality by rounding'}
+    notes |= {'massless between joints'}
+    elsewhere = {'products with wrong sign', 'several roots'}  # tested by themselves
+    assert {check.name for check in rows} - notes - elsewhere <= {
+        name for _, name, _ in FALSIFIED.values()
+    }
+
+
+def test_links_that_no_joint_connects_are_several_roots(tmp_path):
+    path = tmp_path / 'arm.sdf'
+    path.write_text(SDF.replace('<link name="base"/>', '<link name="base"/><link name="loose"/>'))
+    (found,) = [f for f in rid.audit(path) if f.name == 'several roots']
+    assert (found.severity, found.found, found.plausible) == (WRONG, 'loose', 'base')
+
+
+def test_a_joint_of_two_axes_is_noted_and_a_rounded_triangle(tmp_path):
+    text = walker().replace(
+        joint('right_a', 'trunk', 'right_hip', '0.02 -0.1 0', '1 0 0'),
+        joint('right_0', 'trunk', 'cross', '0.02 -0.1 0', '0 0 1')
+        + joint('right_a', 'cross', 'right_hip', '0 0 0', '1 0 0')
+        + '<link name="cross"/>',
+    )
+    rounded = Falsified(text, 'left_hip')
+    sides = [float(rounded.inertia.get(name)) for name in ('ixx', 'iyy')]
+    rounded.inertia.set('izz', str(1.001 * sum(sides)))
+    found = {f.name: f for f in rid.audit(rounded.text())}
+    assert found['massless between joints'].part == 'cross'
+    assert found['triangle inequality by rounding'].part == 'left_hip'
+    assert rid.audit(text).status == 0

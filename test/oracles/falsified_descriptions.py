@@ -92,12 +92,21 @@ class Falsified:
             for inertial in link.findall('inertial'):
                 link.remove(inertial)
 
+    def weigh(self, mass):
+        self.link.find('inertial/mass').set('value', str(mass))
+
+    def without_limits(self):
+        self.joint.remove(self.joint.find('limit'))
+
     def limit(self, **values):
         for name, value in values.items():
             self.joint.find('limit').set(name, str(value))
 
-    def mimic(self):
-        ElementTree.SubElement(self.joint, 'mimic', joint='nobody')
+    def mimic(self, joint='nobody', **more):
+        ElementTree.SubElement(self.joint, 'mimic', joint=joint, **more)
+
+    def another_joint(self):
+        return next(j for j in self.robot.iter('joint') if j is not self.joint).get('name')
 
 
 # {what was done: (how, what the audit has to call it, with which word in it)}
@@ -133,9 +142,23 @@ FALSIFIED = {
         '',
     ),
     'mimic': (lambda f: f.mimic(), 'mimic', 'nobody'),
-    'other side': (
-        lambda f: f.link.find('inertial/mass').set('value', '2.9'),
-        'mirrored links differ',
-        '',
+    'multiplier 0': (
+        lambda f: f.mimic(f.another_joint(), multiplier='0'),
+        'mimic',
+        'stands still',
     ),
+    'no limits': (lambda f: f.without_limits(), 'limits missing', ''),
+    'weak': (lambda f: f.limit(effort=1e-3), 'effort limit', ''),
+    'negative mass': (lambda f: f.weigh(-1.0), 'mass below zero', ''),
+    'no mass': (lambda f: f.weigh(0.0), 'inertia without mass', ''),
+    'steel': (lambda f: f.weigh(9.0), 'density', 'metal'),
+    'air': (lambda f: f.weigh(1e-3), 'density', 'foam'),
+    'all of steel': (
+        lambda f: f.scale_all('link/inertial/mass', 'value', 9.0),
+        'density',
+        'solid steel',
+    ),
+    'other side': (lambda f: f.weigh(2.9), 'mirrored links differ', 'mass'),
+    'other centre': (lambda f: f.move([1, 1, 0.3]), 'mirrored links differ', 'centre'),
+    'other inertia': (lambda f: f.scale(4.0), 'mirrored links differ', 'inertia'),
 }

@@ -283,7 +283,7 @@ def _new_channel_layout(type_name, decoder, message):
     fields, lacking = _numbers(layout, decoder, message)
     stamp, frame = _header(layout, decoder, message)
     if decoder.labels and not isinstance(layout.find(decoder.labels[0]), list):
-        fields = {name: numbers.at(None) for name, numbers in fields.items()}  # of one label
+        fields = _at(fields, None)  # of one label
     elif decoder.labels:
         _check_counts(fields, names)
     if decoder.action:
@@ -291,12 +291,17 @@ def _new_channel_layout(type_name, decoder, message):
         present = np.flatnonzero(actions == 0)
         names = tuple(names[i] for i in present)
         stamp = [numbers.at(present) for numbers in stamp]
-        fields = {name: numbers.at(present) for name, numbers in fields.items()}
+        fields = _at(fields, present)
     covariance = {name: layout.numbers(path) for name, path in decoder.covariance.items()}
     text = None
     if decoder.text:
         text = layout.find(decoder.text)
     return _ChannelLayout(layout, fields, lacking, covariance, stamp, names, frame, text)
+
+
+def _at(fields, elements):
+    """Return the Numbers of ``fields`` at some ``elements`` (k,), None for a single one."""
+    return {name: numbers.at(elements) for name, numbers in fields.items()}
 
 
 def _names(layout, decoder, message):

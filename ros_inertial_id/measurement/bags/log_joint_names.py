@@ -1,7 +1,7 @@
 """The names of the joints of a log: in its cells, as given, by number, or those of the URDF."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 import logging
 import re
 from typing import Any
@@ -103,27 +103,35 @@ def moving_joints(urdf_text: str) -> tuple[str, ...]:
         robot = ElementTree.fromstring(urdf_text)
     except ElementTree.ParseError as error:
         raise RobotModelError('the robot description is no XML', found=error) from error
-    joints_below = defaultdict(list)  # link -> joints and their children
-    children = set()
-    for joint in robot.findall('joint'):
-        parent, child = joint.find('parent'), joint.find('child')
-        if parent is None or child is None:
-            continue
-        link = child.get('link', '')
-        joints_below[parent.get('link', '')].append((joint, link))
-        children.add(link)
-    waiting = []
-    for link, joints in joints_below.items():
-        if link not in children:
-            waiting += joints
-    waiting.reverse()
-    names = []
+    joints_on: dict[str, list[ElementTree.Element]] = {}
+    for joint in robot.iterfind('joint[parent][child]'):
+        joints_on.setdefault(_link_at(joint, 'parent'), []).append(joint)
+    children = {_link_at(joint, 'child') for joints in joints_on.values() for joint in joints}
+    roots = [link for link in joints_on if link not in children]
+    outwards = chain.from_iterable(_outwards(root, joints_on) for root in roots)
+    return tuple(joint.get('name', '') for joint in outwards if _is_driven(joint))
+
+
+def _link_at(joint: ElementTree.Element, end: str) -> str:
+    """Return the link at an ``end`` of a ``joint``: parent or child."""
+    links = {part.tag: part.get('link', '') for part in joint}
+    return links[end]
+
+
+def _outwards(
+    link: str, joints_on: dict[str, list[ElementTree.Element]]
+) -> Iterator[ElementTree.Element]:
+    """Yield the joints from a ``link`` outwards, those of a branch together, each once."""
+    waiting = joints_on.pop(link, [])[::-1]
     while waiting:
-        joint, link = waiting.pop()
-        waiting += reversed(joints_below.pop(link, []))
-        if joint.get('type') in MOVING_TYPES and joint.find('mimic') is None:
-            names.append(joint.get('name', ''))
-    return tuple(names)
+        joint = waiting.pop()
+        yield joint
+        waiting += reversed(joints_on.pop(_link_at(joint, 'child'), []))
+
+
+def _is_driven(joint: ElementTree.Element) -> bool:
+    """Return whether a ``joint`` moves by itself."""
+    return joint.get('type') in MOVING_TYPES and joint.find('mimic') is None
 
 
 def names_of_joints(

@@ -19,6 +19,7 @@ JOINT_COMMANDS = '/joint_commands'  # topic
 EFFORTS = '/efforts'  # topic of efforts that come from a file with a clock of its own
 SAME_STAMP = 1000  # [ns] between stamps of one sample: unix time in float is off by 120
 LEFT_OUT = 'left out'
+NO_NAME = ''  # of the numbers of rows, as data frames write them
 _logger = logging.getLogger(__name__)
 
 
@@ -99,10 +100,7 @@ def read_part(where: str, columns: Mapping[str, Any], rate: float | None) -> Log
     joints = joint_columns(table)
     commands = _commands(table, joints)
     stamps = _stamps(table, joints, rate)
-    channels: dict[str, Channel] = {}
-    lacking: list[str] = []
-    if stamps.stamp_ns is not None:
-        channels, lacking = topic_channels(table.topic_fields, columns, stamps.stamp_ns)
+    channels, lacking = _topics(table, stamps)
     if not (joints.quantities or channels):
         raise RecordingError(
             f'{where} has no columns of joints',
@@ -110,14 +108,15 @@ def read_part(where: str, columns: Mapping[str, Any], rate: float | None) -> Log
             expected='time, and q_<joint>, v_<joint>, tau_<joint> of every one',
             do=RENAME,
         )
-    no_name = ''  # a number of the row, as data frames write it
-    used = {no_name, *table.topic_fields, *stamps.columns, *joints.used, *commands.used}
-    unused = [name for name in columns if name not in used]
-    understood = {f'time in {stamps.unit}': stamps.columns}
-    understood |= {topic: (channel.type,) for topic, channel in channels.items()}
-    understood[LEFT_OUT] = (*lacking, *unused)
-    if understood[LEFT_OUT]:
-        _logger.warning('%s: not imported: %s', where, ', '.join(understood[LEFT_OUT]))
+    used = {NO_NAME, *table.topic_fields, *stamps.columns, *joints.used, *commands.used}
+    left_out = [*lacking, *(name for name in columns if name not in used)]
+    if left_out:
+        _logger.warning('%s: not imported: %s', where, ', '.join(left_out))
+    understood: dict[str, tuple[str, ...]] = {
+        f'time in {stamps.unit}': stamps.columns,
+        **{topic: (channel.type,) for topic, channel in channels.items()},
+        LEFT_OUT: tuple(left_out),
+    }
     return LogPart(
         where,
         _stream(table, joints, stamps),
@@ -125,6 +124,13 @@ def read_part(where: str, columns: Mapping[str, Any], rate: float | None) -> Log
         channels,
         {what: names for what, names in understood.items() if names},
     )
+
+
+def _topics(table: LogTable, stamps: Stamps) -> tuple[dict[str, Channel], list[str]]:
+    """Return the Channels of other topics in a table with a time, and why others are none."""
+    if stamps.stamp_ns is None:
+        return {}, []
+    return topic_channels(table.topic_fields, table.columns, stamps.stamp_ns)
 
 
 def _commands(table: LogTable, joints: JointColumns) -> JointColumns:

@@ -303,21 +303,18 @@ def _topics_of(
 ) -> dict[str, str]:
     """Return {joint: topic} of ``what`` of all ``joints``; ``topics`` as of ``find_channel``."""
     names = topics.split()
-    channels = _candidates(recording, names)
-    ranked = sorted(channels, key=lambda topic: _rank(channels[topic], joints))
-    complete = [topic for topic in ranked if carries_all(channels[topic], what, joints)]
+    candidates = list(_candidates(recording, names).values())
+    ranked = sorted(candidates, key=lambda channel: _rank(channel, joints))
+    complete = [channel for channel in ranked if carries_all(channel, what, joints)]
     if complete and len(names) < 2:
-        with_effort = carries(channels[complete[0]], 'effort', joints)
-        candidates = [channels[topic] for topic in complete]
-        alike = [c for c in candidates if carries(c, 'effort', joints) == with_effort]
-        _check_one_robot(alike, joints)
-        return dict.fromkeys(joints, complete[0])
+        _check_one_robot(complete, joints)
+        return dict.fromkeys(joints, complete[0].topic)
     topic_of: dict[str, str] = {}
-    for joint, topic in product(joints, ranked):
-        if joint not in topic_of and carries(channels[topic], what, [joint]):
-            topic_of[joint] = topic
+    for joint, channel in product(joints, ranked):
+        if joint not in topic_of and carries(channel, what, [joint]):
+            topic_of[joint] = channel.topic
     if len(topic_of) < len(joints):
-        raise _lacking(list(channels.values()), what, joints)
+        raise _lacking(candidates, what, joints)
     return topic_of
 
 
@@ -402,10 +399,16 @@ def _without_joints(missing: Sequence[str], joints: Sequence[str]) -> str:
 
 
 def _check_one_robot(channels: Sequence[Channel], joints: Sequence[str]) -> None:
-    """Raise RecordingError where ``channels`` of several namespaces place the joints elsewhere."""
+    """
+    Raise RecordingError where ``channels`` of several namespaces place the joints elsewhere.
+
+    Compared with the first are those that have efforts as it has, or have none as well.
+    """
     first = channels[0]
-    for channel in channels[1:]:
-        if channel.topic.rpartition('/')[0] == first.topic.rpartition('/')[0]:
+    with_effort = carries(first, 'effort', joints)
+    alike = [channel for channel in channels if carries(channel, 'effort', joints) == with_effort]
+    for channel in alike:
+        if _namespace(channel) == _namespace(first):
             continue
         stamps = np.percentile(first.stamp_ns, np.linspace(5.0, 95.0, 50))
         distance = np.abs(_positions(first, joints, stamps) - _positions(channel, joints, stamps))
@@ -416,6 +419,10 @@ def _check_one_robot(channels: Sequence[Channel], joints: Sequence[str]) -> None
                 expected='those of one',
                 do='say which in joint_states_topic:',
             )
+
+
+def _namespace(channel: Channel) -> str:
+    return channel.topic.rpartition('/')[0]
 
 
 def _positions(channel: Channel, joints: Sequence[str], stamps: np.ndarray) -> np.ndarray:
