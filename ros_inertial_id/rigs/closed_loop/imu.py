@@ -8,7 +8,7 @@ import numpy as np
 from .markers import MarkerMotion
 from ..dynamics.continuation import newton
 from ..dynamics.mechanism import Mechanism
-from ..measurement.imu_fusion import fuse, Track
+from ..measurement.fusion import fuse, Track
 from ..measurement.kalman import at_ticks, at_times
 from ..measurement.sources import BodySource, read_imu
 from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
