@@ -225,7 +225,7 @@ def _linearised(track, imus, deviation, mounting, root):
     ]
     for i, imu in enumerate(imus):
         expected, turn, change = as_mounted(
-            predicted[:, i], mounting[i], track.period, track.kernel
+            predicted[:, i], imu.rotation, mounting[i], track.period, track.kernel
         )
         stamps = imu.t - mounting[i, LATE]
         near = (stamps >= track.t[0]) & (stamps <= track.t[-1])

@@ -61,6 +61,25 @@ def test_offset_and_biases_of_an_imu_are_found_against_slow_markers():
     np.testing.assert_allclose(note['gyro_bias'], clocks.BIAS, atol=1e-3)
 
 
+def test_errors_with_an_imu_hold_noise_of_the_motion_and_how_the_imu_sits():
+    """Within a factor of two of those against the exact motion: six seconds of them repeat little."""
+    made = clocks.recording(4, 6.0, clocks.Clock(60.0), clocks.Clock(200.0), clocks.Clock(1000.0))
+    options = replace(seen.OPTIONS, markers=seen.LINES, imus=(f'{clocks.IMU} rod_imu',))
+    robot = closed_loop.build(seen.URDF, options, (0, 0, -9.81))
+    observation = closed_loop.observe(made, robot, options)
+    parameters = closed_loop.parameters(robot, options)
+    truth = seen.truth(observation.fused.t)
+    errors = observation.fused.drawn(24, np.random.default_rng(0))
+    inside = slice(60, -60)
+    for k, found in enumerate((observation.fused.z, observation.fused.rate)):
+        off = found[inside, 0] - truth[k][inside]
+        stated = errors[:, inside, k]
+        assert 0.5 < np.sqrt((off**2).mean() / (stated**2).mean()) < 2.0
+    rows = closed_loop.noisy_rows(observation, robot, parameters, np.random.default_rng(0))
+    assert max(pair.draw for pair in rows) == 23
+    assert closed_loop.erring_rows(observation, robot, parameters).own == 19
+
+
 def test_imu_that_sits_beside_its_description_is_found_there():
     """5 mm and 3 degrees: taken as described it biases inertias by many standard errors."""
     urdf = seen.URDF.replace(

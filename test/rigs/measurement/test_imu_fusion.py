@@ -16,6 +16,7 @@ from ros_inertial_id.rigs.measurement.sources import BodySource, common_clock, r
 
 PLACE = np.array([0.2, -0.1, 0.05])
 TURN = Rotation.from_euler('xyz', [10.0, -20.0, 90.0], degrees=True)
+OBLIQUE = Rotation.from_euler('xyz', [0.6, -0.5, 0.8])
 DELAY, GYRO_BIAS, FORCE_BIAS = 0.012, np.array([0.02, -0.01, 0.005]), np.array([0.1, 0.0, -0.08])
 LAYOUT = {
     f'm{k}': np.array(p)
@@ -125,6 +126,18 @@ def test_scale_that_is_two_percent_too_large_is_found(kind, axes):
     np.testing.assert_allclose(note['scale_error'], expected, atol=2e-3)
     exact = _errors(t, _fuse(recording, _source())[1])
     assert (_errors(t, state) < 1.3 * exact).all()
+
+
+def test_scales_of_single_axes_are_no_turn():
+    """Along the IMU's own axes, which are none of the body's: 3 % of one, -2 % of another."""
+    recording = _recording(turn=OBLIQUE)
+    imu = recording.channels['/imu']
+    scales = np.array([1.03, 1.0, 0.98])
+    fields = {kind: scales * x for kind, x in imu.fields.items()}
+    scaled = dict(recording.channels, **{'/imu': replace(imu, fields=fields)})
+    *_, note = _fuse(replace(recording, channels=scaled), _source(turn=OBLIQUE))
+    np.testing.assert_allclose(note['turned_degrees'], 0.0, atol=0.1)
+    np.testing.assert_allclose(note['scale_error'], np.tile(scales - 1.0, 2), atol=2e-3)
 
 
 def test_with_hardly_any_noise_the_motion_is_exact():
