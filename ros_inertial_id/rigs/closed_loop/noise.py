@@ -49,7 +49,7 @@ def noisy_rows(
 
 
 def erring_rows(observation: Observation, robot: Mechanism, regress: Regress) -> ErringRows:
-    """Return the ErringRows of an Observation: how the IMUs sit, no more than what is looked at."""
+    """Return the ErringRows of an Observation: errors of how IMUs sit, on what is looked at."""
     fused = observation.fused
     if fused is None:
         return ErringRows(0, 0, iter(()))

@@ -50,7 +50,7 @@ class BodyMotion:
         return self._state_of(pose)
 
     def attitude(self, t: np.ndarray) -> np.ndarray:
-        """Return the attitude (N, 4) at times t (N,) [s] by the pose as measured, unfiltered."""
+        """Return x y z w (N, 4) at times t (N,) [s] by the pose as measured, unfiltered."""
         return on_clock(self.pose.t, self.pose.values[:, 3:], t)
 
     def fused(

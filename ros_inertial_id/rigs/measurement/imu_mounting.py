@@ -2,10 +2,9 @@
 How an IMU sits on what it moves with, and its errors: NUMBERS that its readings show.
 
 Rotation vector [rad] and shift [m] along the axes of what it is on, biases of gyro and
-accelerometer [rad/s, m/s^2] and errors of the scales [-] along its own, how late it is stamped [s],
-in the order rotation, biases, shift, scales, lateness.  The
-first look finds the clock by correlation and refuses what no small error explains; the rest is
-estimated with the motion.
+accelerometer [rad/s, m/s^2] and errors of scales [-] along its own, how late it is stamped [s]; in
+the order rotation, biases, shift, scales, lateness.  The first look finds the clock by correlation
+and refuses what no small error explains; the rest is estimated with the motion.
 """
 
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from scipy.linalg import block_diag
 from scipy.spatial.transform import Rotation
 
 from .body_state import acceleration_at, white_variance
-from .clock_offset import clock_offset
+from .delays import clock_offset
 from .kalman import at_times, root_of
 from .sources import BodySource, read_imu
 from ...errors import RecordingError
@@ -96,8 +95,7 @@ def imu_on(
     late = 0.0
     if limit:  # of a wrong mounting the speed of turning is right
         speed, expected = (
-            np.linalg.norm(x[:, :3], axis=1)[:, None]
-            for x in (imu.values, np.concatenate(predicted))
+            np.linalg.norm(x[:, :3], axis=1) for x in (imu.values, np.concatenate(predicted))
         )
         late = clock_offset(np.concatenate(times), expected, imu.t, speed, limit, imu.topic)
     t = imu.t - late

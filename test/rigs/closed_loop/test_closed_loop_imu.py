@@ -62,7 +62,7 @@ def test_offset_and_biases_of_an_imu_are_found_against_slow_markers():
 
 
 def test_errors_with_an_imu_hold_noise_of_the_motion_and_how_the_imu_sits():
-    """Within a factor of two of those against the exact motion: six seconds of them repeat little."""
+    """Within a factor of two of those against the exact motion, which six seconds tell."""
     made = clocks.recording(4, 6.0, clocks.Clock(60.0), clocks.Clock(200.0), clocks.Clock(1000.0))
     options = replace(seen.OPTIONS, markers=seen.LINES, imus=(f'{clocks.IMU} rod_imu',))
     robot = closed_loop.build(seen.URDF, options, (0, 0, -9.81))
