@@ -1,7 +1,7 @@
 """Motion of several bodies: what noise does to it, and what errors that all samples share do."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from typing import Any
 
@@ -9,7 +9,6 @@ import numpy as np
 
 from ..measurement.body_motion import BodyMotion
 from ..measurement.body_state import BodyState
-from ..measurement.sources import BodySource
 from ...measurement.recording import Recording
 
 
@@ -42,12 +41,14 @@ class PosedBodies(BodiesMotion):
     def __call__(self, t):
         return tuple(body.at(t) for body in self.bodies if body is not None)
 
-    def noisy(self, count, rng):
+    def noisy(self, count: int, rng: np.random.Generator) -> Iterator['PosedBodies']:
+        """Yield the motion ``count`` times with noise of all sensors drawn by ``rng``."""
         sensed = {k: body.noisy(count, rng) for k, body in self._sensed()}
         for _ in range(count):
             yield self._with({k: next(motions) for k, motions in sensed.items()})
 
-    def erring(self, shared):
+    def erring(self, shared: bool) -> Iterator['PosedBodies']:
+        """Yield the motion under errors of how IMUs are mounted; see BodiesMotion."""
         for k, body in self._sensed():
             for motion in body.erring(shared):
                 yield self._with({k: motion})
@@ -55,21 +56,21 @@ class PosedBodies(BodiesMotion):
     def fused(
         self,
         recording: Recording,
-        imus: Mapping[int, BodySource],
-        stretches: Mapping[int, Sequence[np.ndarray]],
+        robot: Any,
+        stretches: Callable[[int], Sequence[np.ndarray]],
         limit: float,
-    ) -> tuple['PosedBodies', dict[int, dict[str, Any]]]:
+    ) -> tuple['PosedBodies', dict[str, dict[str, Any]]]:
         """
-        Return the motion with the IMUs on some bodies, and notes on each IMU.
+        Return the motion with the IMUs that are on bodies of a ``robot``, and {body: notes on it}.
 
-        imus : by body; stretches : uniform times [(N,), ...] [s] on which it adds to the pose
+        stretches : body -> uniform times [(N,), ...] [s] on which its IMU adds to its pose
         limit : largest clock offset [s]
         """
         bodies, notes = {}, {}
-        for k, imu in imus.items():
-            body = self.bodies[k]
-            if body is not None and stretches[k]:
-                bodies[k], notes[k] = body.fused(recording, imu, stretches[k], limit)
+        for k, body in self._sensed():
+            imu, times = robot.sources[k].imu, stretches(k)
+            if imu is not None and times:
+                bodies[k], notes[robot.body_names[k]] = body.fused(recording, imu, times, limit)
         return self._with(bodies), notes
 
     def _sensed(self):

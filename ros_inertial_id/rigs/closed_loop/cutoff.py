@@ -16,9 +16,10 @@ import numpy as np
 from .state import close, equations, MechanismState
 from ..dynamics.continuation import Continuation
 from ..dynamics.mechanism import Mechanism
-from ..measurement.delays import before_reading, delay_of_least, unexplained
+from ..measurement.delays import before_reading, delay_of_least
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import RecordingError
+from ...estimation.least_squares import relative_residuals
 from ...measurement import signals
 from ...measurement.joints.kinematic_state import JointSpaceObservation
 from ...measurement.joints.observation import with_cutoff
@@ -95,7 +96,7 @@ def rough_delay(
         tau = joints.effort_source.torque(read)
         late.append((state.force(robot.actuated, tau) - known).T.ravel())
     columns = np.concatenate(W.transpose(0, 2, 1))
-    found = delay_of_least(delays, unexplained(columns, np.array(late)))
+    found = delay_of_least(delays, relative_residuals(columns, np.array(late)))
     if found is None:
         raise RecordingError(
             f'{joints.summary.effort_topic} and the motion are not on one clock',
@@ -120,7 +121,7 @@ def _error(robot, state, parameters, is_late):
     if is_late:
         columns = np.column_stack([columns, late_rates(robot, state).T.ravel()])
     R = np.asarray(np.linalg.qr(np.column_stack([columns, y]), mode='r'))
-    (share,) = unexplained(R[:, :-1], R[None, :, -1])
+    (share,) = relative_residuals(R[:, :-1], R[None, :, -1])
     return float(share), len(y)
 
 

@@ -17,7 +17,7 @@ from .cutoff import chosen_cutoff, late_rates, rough_delay
 from .known import links_as_described, read_known
 from .live import LiveMechanism
 from .motion import MotionOptions, motor_joints, reconstruct
-from .noise import erring_rows, noisy_rows
+from .noise import RowsUnderErrors
 from .state import (
     all_parameters,
     close,
@@ -213,25 +213,19 @@ class ClosedLoop(
         rng: np.random.Generator,
     ) -> Iterator[NoisyRows]:
         """Yield NoisyRows of an Observation; see NoisyMotion."""
-        regress = partial(self.regress, robot=robot, parameters=parameters)
-        for pair in noisy_rows(observation, robot, regress, rng):
-            _keep_steps(parameters, pair.rows, pair.noisy)
-            yield pair
+        yield from self._under_errors(observation, robot, parameters).noisy(rng)
 
     def erring_rows(
         self, observation: Observation, robot: Mechanism, parameters: Sequence[Parameter]
     ) -> ErringRows:
         """Return the ErringRows of an Observation; see InheritsErrors."""
+        return self._under_errors(observation, robot, parameters).erring()
+
+    def _under_errors(self, observation, robot, parameters):
+        # A step is as large with noise as without: none of its square is the noise's.
+        steps = [k for k, p in enumerate(parameters) if p.law in LAWS and LAWS[p.law].switches]
         regress = partial(self.regress, robot=robot, parameters=parameters)
-        rows = erring_rows(observation, robot, regress)
-
-        def blocks():
-            for calibrated, (block, *moved) in rows.blocks:
-                for again in moved:
-                    _keep_steps(parameters, block, again)
-                yield calibrated, [block, *moved]
-
-        return rows._replace(blocks=blocks())
+        return RowsUnderErrors(observation, robot, regress, steps)
 
     def scale_error(self, robot: Mechanism) -> float:
         """Return that of the efforts, none where no motor but a known number sets the scale."""
@@ -307,13 +301,6 @@ class ClosedLoop(
     ) -> LiveMechanism:
         """Return the LiveMechanism: what comes in while it runs; see Live."""
         return LiveMechanism(robot, options, lag, summary)
-
-
-def _keep_steps(parameters, block, moved):
-    """Let steps of friction in ``moved`` rows be those of a ``block``: no error changes a size."""
-    steps = [k for k, p in enumerate(parameters) if p.law in LAWS and LAWS[p.law].switches]
-    for group, again in zip(block.groups, moved.groups):
-        again.W[:, steps] = group.W[:, steps]
 
 
 def _driven(names, mechanism, elastic):

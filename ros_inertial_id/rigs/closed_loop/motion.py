@@ -12,12 +12,11 @@ from typing import Any, Mapping, Sequence
 
 import numpy as np
 
-from .camera import view
 from .imu import fuse_imus, FusedCoordinates
 from .markers import reconstruct_markers
 from .shutter import check_shutter
 from ..dynamics.mechanism import Mechanism
-from ..measurement.markers import read_markers
+from ..measurement.markers import common_frames, read_markers
 from ..measurement.sources import channel_of
 from ...dynamics.body_motion import frame_of
 from ...errors import ConfigError, RecordingError
@@ -171,7 +170,7 @@ def _see(recording, robot, options):
     markers = read_markers(recording, options.markers)
     for marker in markers:
         frame_of(robot.robot, marker.link)
-    frames = view(markers, options.camera)
+    frames = common_frames(markers).seen_from(options.camera)
     seen = reconstruct_markers(robot, frames, options.marker_noise, options.tag_noise)
     check_shutter(robot, frames, seen.t, seen.q)
     notes = dict(

@@ -8,12 +8,11 @@ estimated with the model: of torques and wrenches by the core's time offset, of 
 import numpy as np
 
 from ...errors import RecordingError
-from ...estimation.least_squares import span
 from ...measurement import signals
 
 OFFSETS = 201  # of an IMU's clock that are tried
 SMOOTHED = 0.1  # cutoff, share of the rate, of what is read at other times
-FEWEST_SAMPLES = 10  # in common
+FEWEST_IN_COMMON = 10  # samples
 
 
 def before_reading(values: np.ndarray) -> np.ndarray:
@@ -25,20 +24,12 @@ def before_reading(values: np.ndarray) -> np.ndarray:
     return signals.smooth(values, signals.zero_phase_kernel(1.0, SMOOTHED))
 
 
-def unexplained(columns: np.ndarray, late: np.ndarray) -> np.ndarray:
-    """
-    Return the share (d,) of each signal that columns do not explain.
-
-    columns : (N, p); late : (d, N) or (d, N, m), a signal read at d delays
-    """
-    Q = span(columns)
-    return np.array(
-        [np.linalg.norm(y - Q @ (Q.T @ y)) / max(np.linalg.norm(y), 1e-300) for y in late]
-    )
-
-
 def delay_of_least(delays: np.ndarray, misfit: np.ndarray) -> float | None:
-    """Return the delay [s] of the least ``misfit`` (d,) between equal steps, None at an end."""
+    """
+    Return the delay [s] of the least misfit, between steps as well, None at an end.
+
+    delays : (d,) equal steps [s]; misfit : (d,) at these
+    """
     k = int(misfit.argmin())
     if k in (0, len(delays) - 1):
         return None
@@ -66,7 +57,7 @@ def clock_offset(
     Raises RecordingError when the best correlation lies at the limit.
     """
     inside = (t > measured_t[0] + limit) & (t < measured_t[-1] - limit)
-    if inside.sum() < FEWEST_SAMPLES:
+    if inside.sum() < FEWEST_IN_COMMON:
         raise RecordingError(
             'the sensors have too little time in common', found=f'{int(inside.sum())} samples'
         )

@@ -3,8 +3,8 @@ How an IMU sits on what it moves with, and its errors: NUMBERS that its readings
 
 Rotation vector [rad] and shift [m] along the axes of what it is on, biases of gyro and
 accelerometer [rad/s, m/s^2] and errors of scales [-] along its own, how late it is stamped [s]; in
-the order rotation, biases, shift, scales, lateness.  The first look finds the clock by correlation
-and refuses what no small error explains; the rest is estimated with the motion.
+the order rotation, biases, shift, scales, time offset.  The first look finds the clock by
+correlation and refuses what no small error explains; the rest is estimated with the motion.
 """
 
 from dataclasses import dataclass

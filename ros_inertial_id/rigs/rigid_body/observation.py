@@ -256,10 +256,9 @@ class _Poses(_Sensors):
 
     def motion(self, clock, kernel):
         bodies = [BodyMotion(s, clock, kernel, self.robot.gravity_base) for s in self.seen]
-        imus = {k: s.imu for k, s in enumerate(self.robot.sources) if s.imu is not None}
-        stretches = dict.fromkeys(imus, stretch_times(clock))
-        motion, notes = PosedBodies(bodies).fused(self.recording, imus, stretches, self.limit)
-        return motion, {self.robot.body_names[k]: note for k, note in notes.items()}
+        return PosedBodies(bodies).fused(
+            self.recording, self.robot, lambda body: stretch_times(clock), self.limit
+        )
 
 
 class _RecordedRates(_Sensors):

@@ -19,9 +19,9 @@ from scipy.spatial.transform import Rotation
 from .rig import Wrench
 from ..bodies.observation import BodiesObservation
 from ..measurement.body_state import acceleration_at, on_clock
-from ..measurement.delays import delay_of_least, unexplained
+from ..measurement.delays import delay_of_least
 from ...errors import RecordingError
-from ...estimation.least_squares import left_out, standard_errors
+from ...estimation.least_squares import left_out, relative_residuals, standard_errors
 from ...measurement import signals
 
 DELAYS = np.linspace(-0.3, 0.3, 61)  # [s] that are tried, the middle one is none
@@ -50,7 +50,7 @@ def rough_delay(observation: BodiesObservation, wrench: Wrench) -> float:
     columns, forces = _late_forces(observation, wrench)
     if not columns:
         return 0.0
-    left = unexplained(np.concatenate(columns), np.concatenate(forces, axis=1))
+    left = relative_residuals(np.concatenate(columns), np.concatenate(forces, axis=1))
     if left[len(DELAYS) // 2] < OTHERWISE * left.min():
         return 0.0
     delay = delay_of_least(DELAYS, left)

@@ -39,17 +39,15 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
     postures = [motion.posture(t) for t in stretches]
     if options.posture == 'held':
         _check_held(robot, postures, clock)
-    imus = {k: s.imu for k, s in enumerate(robot.sources) if s is not None and s.imu is not None}
-    # A link that is held moves with its parent.
-    moving = {k: [t for t in stretches if motion.moves(k, t)] for k in imus}
-    fused, notes = motion.fused(recording, imus, moving, options.largest_clock_offset)
-    sources = {}
-    for name, pose in zip(robot.body_names, series):
-        if pose is not None:
-            sources[f'{name} {pose.topic}'] = dict(pose.note)
+
+    def moving(body):  # a link that is held moves with its parent
+        return [t for t in stretches if motion.moves(body, t)]
+
+    fused, imus = motion.fused(recording, robot, moving, options.largest_clock_offset)
+    sources = _sources(robot, series)
     summary = replace(summary, velocity='differentiated').with_details(
         held=[_held_links(robot, p) for p in postures],
-        imus={robot.body_names[k]: note for k, note in notes.items()},
+        imus=imus,
         sources=sources,
         doubts=marker_doubts(sources),
     )
@@ -61,6 +59,15 @@ def _pose(recording, source, origin):
     if source is None:
         return None
     return read_pose(recording, source, origin)
+
+
+def _sources(robot, series):
+    """Return {body and topic: notes} of the poses, None where a body has none."""
+    out = {}
+    for name, pose in zip(robot.body_names, series):
+        if pose is not None:
+            out[f'{name} {pose.topic}'] = dict(pose.note)
+    return out
 
 
 def _held_links(robot, posture):
