@@ -8,7 +8,6 @@ deviations from that motion, whose errors are those of the smoother.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -30,14 +29,16 @@ class BodyMotion:
 
     pose : Series of position [m] and quaternion x y z w (n, 7), in the world
     clock : of the motion; kernel : (2 h + 1,) low-pass; gravity : (3,) in the world [m/s^2]
-    with_imu : where an IMU adds to the pose; stretches : the motion there
+    fusion : Fused where an IMU adds to the pose; nominal : Stretches of the pose alone there
+    stretches : the motion there
     """
 
     pose: Series
     clock: signals.Clock
     kernel: np.ndarray
     gravity: np.ndarray
-    with_imu: '_PoseWithImu | None' = None
+    fusion: Fused | None = None
+    nominal: Stretches = ()
     stretches: Stretches = ()
 
     def at(self, t: np.ndarray) -> BodyState:
@@ -67,22 +68,22 @@ class BodyMotion:
         nominal, tracks = [], []
         for t in times:
             pose = on_clock(self.pose.t, self.pose.values, t)
-            nominal.append(self._state_of(pose))
-            tracks.append(_track(t, pose, nominal[-1], imu, self.kernel, self.gravity))
+            state = self._state_of(pose)
+            nominal.append((t, state))
+            tracks.append(_track(t, pose, state, imu, self.kernel, self.gravity))
         fusion = fuse(recording, [imu], tracks, limit)
-        with_imu = _PoseWithImu(fusion, tuple(times), tuple(nominal), self.kernel, self.gravity)
         (note,) = fusion.notes().values()
-        stretches = with_imu.stretches(fusion.deviation)
-        return replace(self, with_imu=with_imu, stretches=stretches), note
+        motion = replace(self, fusion=fusion, nominal=tuple(nominal))
+        return motion._deviating(fusion.deviation), note
 
     def noisy(self, count: int, rng: np.random.Generator) -> Iterator['BodyMotion']:
         """Yield the motion ``count`` times with noise of its sensors drawn by ``rng``."""
         noise = NoisySeries(self.pose, self.clock, self.kernel)
-        stretches: Iterable[Stretches] = repeat(self.stretches)
-        if self.with_imu is not None:
-            stretches = self.with_imu.noisy(count, rng)
-        for _, fused in zip(range(count), stretches):
-            yield replace(self, pose=noise.again(rng), stretches=fused)
+        deviations: Iterable[Sequence[np.ndarray]] = [()] * count
+        if self.fusion is not None:
+            deviations = self.fusion.noisy(count, rng)
+        for of_stretches in deviations:
+            yield replace(self, pose=noise.again(rng))._deviating(of_stretches)
 
     def erring(self, shared: bool) -> Iterator['BodyMotion']:
         """
@@ -90,16 +91,16 @@ class BodyMotion:
 
         shared : those of the calibration, which are the same in all recordings, or the others
         """
-        if self.with_imu is None:
+        if self.fusion is None:
             return
-        for deviations in self.with_imu.fusion.erring(shared):
-            yield replace(self, stretches=self.with_imu.stretches(deviations))
+        for deviations in self.fusion.erring(shared):
+            yield self._deviating(deviations)
 
     def extrinsics(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Return rotation and shift (6,) [rad, m] of its IMU, and their errors (6, r), or None."""
-        if self.with_imu is None:
+        if self.fusion is None:
             return None
-        return self.with_imu.fusion.extrinsics()
+        return self.fusion.extrinsics()
 
     def _state_of(self, pose):
         """Return the BodyState of a pose (N, 7) alone."""
@@ -107,34 +108,13 @@ class BodyMotion:
             pose[:, :3], pose[:, 3:], self.kernel, self.clock.period, self.gravity
         )
 
-
-@dataclass(frozen=True)
-class _PoseWithImu:
-    """
-    What an IMU adds to a pose, on stretches of ``times``; ``nominal`` is the motion without it.
-
-    kernel, gravity : see BodyMotion
-    """
-
-    fusion: Fused
-    times: tuple[np.ndarray, ...]
-    nominal: tuple[BodyState, ...]
-    kernel: np.ndarray
-    gravity: np.ndarray
-
-    def noisy(self, count: int, rng: np.random.Generator) -> Iterator[Stretches]:
-        """Yield the Stretches ``count`` times with errors of the smoother drawn by ``rng``."""
-        errors = self.fusion.drawn(count, rng)
-        for draw in range(count):
-            yield self.stretches([x + e[draw] for x, e in zip(self.fusion.deviation, errors)])
-
-    def stretches(self, deviations: Sequence[np.ndarray]) -> Stretches:
-        """Return the Stretches with ``deviations`` [(N, 18), ...], filtered: beyond is noise."""
-        out = []
-        for t, nominal, deviation in zip(self.times, self.nominal, deviations):
+    def _deviating(self, deviations):
+        """Return the motion that deviates so [(N, 18), ...] from that of the pose alone."""
+        stretches = []
+        for (t, nominal), deviation in zip(self.nominal, deviations):
             state = moved(nominal, deviation, self.gravity)
-            out.append((t, _filtered(state, self.kernel, self.gravity)))
-        return tuple(out)
+            stretches.append((t, _filtered(state, self.kernel, self.gravity)))
+        return replace(self, stretches=tuple(stretches))
 
 
 def _track(t, pose, state, imu, kernel, gravity):
@@ -179,7 +159,7 @@ def moved(state: BodyState, deviation: np.ndarray, gravity: np.ndarray) -> BodyS
 
 
 def _filtered(state, kernel, gravity):
-    """Return a BodyState with all of it zero-phase filtered."""
+    """Return a BodyState with all of it zero-phase filtered: beyond is noise."""
     turn = Rotation.from_quat(state.quaternion_xyzw)
     acc = signals.smooth(turn.apply(state.acc) + gravity, kernel)
     q = signals.smooth(state.quaternion_xyzw, kernel)

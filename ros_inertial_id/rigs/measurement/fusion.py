@@ -84,6 +84,12 @@ class Fused:
     shared: np.ndarray
     drawn: Callable[[int, np.random.Generator], list[np.ndarray]]
 
+    def noisy(self, count: int, rng: np.random.Generator) -> Iterator[list[np.ndarray]]:
+        """Yield [deviation (N, 3 k), ...] ``count`` times with errors drawn by ``rng``."""
+        errors = self.drawn(count, rng)
+        for draw in range(count):
+            yield [x + e[draw] for x, e in zip(self.deviation, errors)]
+
     def erring(self, shared: bool) -> Iterator[list[np.ndarray]]:
         """
         Yield [deviation (N, 3 k), ...] under each independent error of unit size of the mounting.
