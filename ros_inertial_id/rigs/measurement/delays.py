@@ -71,6 +71,6 @@ def clock_offset(
             'the sensors are not on one clock',
             found=f'no offset of {topic} that fits',
             expected=f'within +-{limit} s',
-            do='stamp both by one clock, or raise largest_clock_offset: where there is one',
+            do='stamp both by one clock; of bodies largest_clock_offset: may be raised',
         )
     return offset
