@@ -72,6 +72,17 @@ def span(columns: np.ndarray) -> np.ndarray:
     return U[:, s > ROUNDING * s.max(initial=0.0)]
 
 
+def relative_residuals(columns: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """
+    Return the residual of each of d targets, relative to its size (d,).
+
+    columns : (N, p) that explain them; targets : (d, N) or (d, N, m)
+    """
+    Q = span(columns)
+    sizes = [max(np.linalg.norm(y), 1e-300) for y in targets]
+    return np.array([np.linalg.norm(y - Q @ (Q.T @ y)) / x for y, x in zip(targets, sizes)])
+
+
 def decide_rank(singular: np.ndarray) -> tuple[int, float]:
     """
     Return the rank and the gap there, of ``singular`` (p,) values, largest first.

@@ -1,7 +1,8 @@
 """Methods of bodies: what their rigs have in common, and what their bodies cannot be."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import numpy as np
 from .description import with_inertials
 from .joints import random_bodies
 from .observation import BodiesObservation, BodiesState
+from ..estimation.inherited_errors import ErringRows
 from ..estimation.motion_noise import DRAWS, NoisyRows, rows_of_noise
-from ..estimation.noisy_rows import NoisyMotion
+from ..estimation.noisy_rows import InheritsErrors
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import RegressorBlock
 from ...dynamics.robot_model import RobotOptions
@@ -30,11 +32,17 @@ class BodiesOptions(RobotOptions, CutoffOptions):
         'estimator; there is no nominal body to lean on',
         choices=('ordinary', 'weighted'),
     )
+    largest_clock_offset: float = option(
+        0.1,
+        'between the stamps of poses and IMUs on one body; 0: they share a clock',
+        unit='s',
+        at_least=0.0,
+    )
 
 
 class BodiesMethod(
     Method[RobotT, BodiesState, BodiesObservation, OptionsT],
-    NoisyMotion,
+    InheritsErrors,
     DescribesRobots,
     WithAdditions,
 ):
@@ -84,6 +92,29 @@ class BodiesMethod(
         rng = np.random.default_rng(0)
         for pair in self._with_noise(observation, robot, parameters, 1, rng):
             yield pair.rows, pair.noisy, pair.times
+
+    def erring_rows(
+        self, observation: BodiesObservation, robot: RobotT, parameters: Sequence[Parameter]
+    ) -> ErringRows:
+        """Return the ErringRows of a BodiesObservation; see InheritsErrors."""
+        shared, own = (list(observation.motion.erring(kind)) for kind in (True, False))
+        erring = [observation, *(replace(observation, motion=m) for m in (*shared, *own))]
+
+        def blocks():
+            for states in zip(*(o.states(training=True) for o in erring)):
+                calibrated = self.calibrated_rows(states[0], robot)
+                moved = zip(*(self.regress(state, robot, parameters) for state in states))
+                yield from zip(calibrated, moved)
+
+        return ErringRows(len(shared), len(own), blocks())
+
+    def calibrated_rows(self, state: BodiesState, robot: Any) -> Iterator[RegressorBlock | None]:
+        """
+        Yield blocks about the calibrated numbers, beside those of ``regress`` for the same state.
+
+        Both together are zero.  None where nothing was calibrated.
+        """
+        yield from repeat(None)
 
     def _with_noise(self, observation, robot, parameters, draws, rng):
         """Yield NoisyRows of so many ``draws``."""

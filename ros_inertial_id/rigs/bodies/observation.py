@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .motion import BodiesMotion
 from ..estimation.motion_noise import windows
 from ..measurement.body_state import on_clock
 from ..measurement.sources import gaps_between, guessed, half_width, NoisySeries
@@ -48,17 +49,14 @@ class BodiesObservation:
     """
     The motion of bodies in one recording, as the spine wants it.
 
-    motion(t) : -> tuple of BodyState on a uniform stretch t (N,)
     wrenches : Series of every measured wrench (6 columns); sign : see BodiesState
-    noisy(count, rng) : -> [motion with its noise once more, ...]
     """
 
     clock: signals.Clock
     kernel: np.ndarray
-    motion: Callable
+    motion: BodiesMotion
     wrenches: tuple
     summary: Summary
-    noisy: Callable
     sign: float = 1.0
 
     @property
@@ -102,7 +100,7 @@ class BodiesObservation:
         wrenches = [NoisySeries(s, self.clock, self.kernel) for s in self.wrenches]
         redrawn = [
             replace(self, motion=motion, wrenches=tuple(s.again(rng) for s in wrenches))
-            for motion in self.noisy(draws, rng)
+            for motion in self.motion.noisy(draws, rng)
         ]
         for (state, times), *others in zip(windows(self), *map(windows, redrawn)):
             yield state, [moved for moved, _ in others], times

@@ -25,7 +25,6 @@ from .given_loads import (
     with_load,
 )
 from ..bodies.description import mapping, read_description, with_entries
-from ..bodies.observation import BodiesObservation
 from ..estimation.motion_noise import DRAWS, NoisyRows
 from ..estimation.rows_less_noise import RowsLessNoise
 from ..measurement.imu_mounting import EXTRINSICS
@@ -171,7 +170,7 @@ class _Vibration:
     place : column of its share, see ``given_loads``; None without a load
     """
 
-    observation: BodiesObservation
+    observation: Any  # a BodiesObservation with a PlatformMotion
     added: np.ndarray
     place: int | None
 
@@ -193,21 +192,13 @@ class _Vibration:
                 for block, again in zip(rows, self.blocks(moved, rest)):
                     yield NoisyRows(block, again, draw, times)
 
-    @property
-    def motion(self) -> Any:  # a PlatformMotion
-        return self.observation.motion
-
-    @property
-    def has_imu(self):
-        return 0 in self.motion.fused
-
     def extrinsics(self):
-        """Return rotation and shift (6,) [rad, m] of its IMU, and their errors (6, r)."""
-        return self.motion.fused[0].fused.extrinsics()
+        """Return rotation and shift (6,) [rad, m] of its IMU, and their errors, None without."""
+        return self.observation.motion.platform.extrinsics()
 
     def under_imu_errors(self):
         """Return the observation, then it under each error of unit size of how IMUs sit."""
-        erring = self.motion.erring(shared=False)
+        erring = self.observation.motion.erring(shared=False)
         return [self.observation, *(replace(self.observation, motion=m) for m in erring)]
 
 
@@ -303,7 +294,8 @@ class _SpringFit:
 
         imu : BodySource as described
         """
-        fused = [(v, *v.extrinsics()) for v in self.vibrations if v.has_imu]
+        found = [(v, v.extrinsics()) for v in self.vibrations]
+        fused = [(v, *extrinsics) for v, extrinsics in found if extrinsics is not None]
         if not fused:
             return {}
         weights = [np.linalg.inv(errors @ errors.T) for _, _, errors in fused]

@@ -16,9 +16,10 @@ import numpy as np
 from .state import close, equations, MechanismState
 from ..dynamics.continuation import Continuation
 from ..dynamics.mechanism import Mechanism
+from ..measurement.delays import before_reading, delay_of_least
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import RecordingError
-from ...estimation.least_squares import span
+from ...estimation.least_squares import relative_residuals
 from ...measurement import signals
 from ...measurement.joints.kinematic_state import JointSpaceObservation
 from ...measurement.joints.observation import with_cutoff
@@ -28,7 +29,6 @@ LOOKED_SAMPLES = 6000  # of a recording are looked at
 ROWS_PER_PARAMETER = 20  # rows per parameter, if that is more
 CANDIDATES = 13  # cutoffs tried
 EDGE = 0.1  # share of the samples left out at both ends, where any filter guesses
-SMOOTHED = 0.1  # cutoff of the torque, share of its rate, while its delay is sought
 DELAYS = 41  # tried
 GROWTH_SIGNIFICANT = 4.0  # of a chi-squared: two standard deviations
 
@@ -86,29 +86,25 @@ def rough_delay(
     """
     state = _state(robot, joints, Continuation(robot), parameters)
     W, _, known = equations(robot, state, parameters)
-    Q = span(np.concatenate(W.transpose(0, 2, 1)))
-    # Interpolation halves white noise midway between samples: smooth it before, or the delay is
-    # drawn there.
-    kernel = signals.zero_phase_kernel(1.0, SMOOTHED)
     efforts = []
     for name in robot.motor_names:
         t, torque = joints.effort[name]
-        efforts.append((t, signals.smooth(torque[:, None], kernel)[:, 0]))
-    delays, left = np.linspace(-limit, limit, DELAYS), []
+        efforts.append((t, before_reading(torque[:, None])[:, 0]))
+    delays, late = np.linspace(-limit, limit, DELAYS), []
     for delay in delays:
         read = np.stack([np.interp(state.t + delay, *series) for series in efforts], axis=1)
         tau = joints.effort_source.torque(read)
-        y = (state.force(robot.actuated, tau) - known).T.ravel()
-        left.append(np.linalg.norm(y - Q @ (Q.T @ y)) / max(np.linalg.norm(y), 1e-300))
-    k = int(np.argmin(left))
-    if k in (0, DELAYS - 1):
+        late.append((state.force(robot.actuated, tau) - known).T.ravel())
+    columns = np.concatenate(W.transpose(0, 2, 1))
+    found = delay_of_least(delays, relative_residuals(columns, np.array(late)))
+    if found is None:
         raise RecordingError(
             f'{joints.summary.effort_topic} and the motion are not on one clock',
             expected=f'a delay within +-{limit} s',
             found='none that fits',
             do='stamp both alike, or give time_offset: roughly',
         )
-    return float(delays[k])
+    return found
 
 
 def late_rates(robot: Mechanism, state: MechanismState) -> np.ndarray:
@@ -125,9 +121,8 @@ def _error(robot, state, parameters, is_late):
     if is_late:
         columns = np.column_stack([columns, late_rates(robot, state).T.ravel()])
     R = np.asarray(np.linalg.qr(np.column_stack([columns, y]), mode='r'))
-    Q, y_in_R = span(R[:, :-1]), R[:, -1]
-    left = np.linalg.norm(y_in_R - Q @ (Q.T @ y_in_R))
-    return float(left / max(np.linalg.norm(y), 1e-300)), len(y)
+    (share,) = relative_residuals(R[:, :-1], R[None, :, -1])
+    return float(share), len(y)
 
 
 def _state(robot, joints, continuation, parameters):

@@ -1,14 +1,15 @@
 """IMUs on the bodies of a mechanism: what they read of its motion, fused with the markers'."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Sequence
 
 import numpy as np
 
 from .markers import MarkerMotion
 from ..dynamics.continuation import newton
 from ..dynamics.mechanism import Mechanism
-from ..measurement.imu_fusion import fuse, Track
+from ..measurement.fusion import fuse, Fused, Track
 from ..measurement.kalman import at_ticks, at_times
 from ..measurement.sources import BodySource, read_imu
 from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
@@ -29,11 +30,38 @@ def imu_links(robot: Mechanism, lines: Sequence[str]) -> tuple[tuple[str, Frame]
     return tuple(links)
 
 
+@dataclass(frozen=True)
+class FusedCoordinates:
+    """
+    Independent coordinates by markers and IMUs.
+
+    t : uniform (N,) [s]; z, rate : (N, k) [rad, m, s]; fusion : Fused, on one stretch
+    """
+
+    t: np.ndarray
+    z: np.ndarray
+    rate: np.ndarray
+    fusion: Fused
+
+    def drawn(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Return errors (count, N, 2 k) of z and zdot, drawn by ``rng``."""
+        return self._of_both(self.fusion.drawn(count, rng)[0])
+
+    def erring(self) -> np.ndarray:
+        """Return the change (e, N, 2 k) by each independent error of how IMUs sit."""
+        under_errors = np.array([deviation for (deviation,) in self.fusion.erring(shared=False)])
+        return self._of_both(under_errors - self.fusion.deviation[0])
+
+    def _of_both(self, deviations):
+        """Return z and zdot (..., 2 k) of ``deviations`` (..., 3 k)."""
+        return deviations[..., : 2 * self.z.shape[1]]
+
+
 def fuse_imus(
     recording: Recording, robot: Mechanism, seen: MarkerMotion, lines: Sequence[str], limit: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+) -> FusedCoordinates:
     """
-    Return (t, z (N, k), zdot (N, k), notes) of MarkerMotion ``seen`` and IMUs.
+    Return the FusedCoordinates of MarkerMotion ``seen`` and IMUs.
 
     lines : "TOPIC LINK" each; limit : largest clock offset [s]
     """
@@ -50,7 +78,7 @@ def fuse_imus(
     track = Track(t, nominal[2], off, variance, kernel, readings)
     fused = fuse(recording, sources, [track], limit)
     z, rate, _ = np.split(np.hstack(nominal) + fused.deviation[0], 3, axis=1)
-    return t, z, rate, {'imus': fused.notes()}
+    return FusedCoordinates(t, z, rate, fused)
 
 
 def nominal_motion(stamps: np.ndarray, z: np.ndarray, period: float) -> tuple[np.ndarray, ...]:

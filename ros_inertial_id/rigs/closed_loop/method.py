@@ -7,6 +7,7 @@ the closed-loop slider-crank paper (coordinate partitioning), Garcia de Jalon an
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Iterator, Sequence
 
 import numpy as np
@@ -16,7 +17,7 @@ from .cutoff import chosen_cutoff, late_rates, rough_delay
 from .known import links_as_described, read_known
 from .live import LiveMechanism
 from .motion import MotionOptions, motor_joints, reconstruct
-from .noise import noisy_rows
+from .noise import RowsUnderErrors
 from .state import (
     all_parameters,
     close,
@@ -31,8 +32,9 @@ from ..dynamics.force_elements import elastic_elements, force_elements, ForceOpt
 from ..dynamics.joint_names import joint_index
 from ..dynamics.mechanism import coupled, Mechanism, MechanismOptions, virtual_links
 from ..dynamics.motors import elastic_pairs, motors_of
+from ..estimation.inherited_errors import ErringRows
 from ..estimation.motion_noise import NoisyRows
-from ..estimation.noisy_rows import NoisyMotion
+from ..estimation.noisy_rows import InheritsErrors
 from ..measurement.sources import guessed
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
@@ -84,7 +86,7 @@ class ClosedLoop(
     JointMotion,
     ClosedLoops,
     LateEfforts,
-    NoisyMotion,
+    InheritsErrors,
     WithAdditions,
     LearnsOnline,
 ):
@@ -128,7 +130,7 @@ class ClosedLoop(
                 do='give one base parameter: without a measured force only ratios '
                 'of parameters show',
             )
-        recording, notes = reconstruct(recording, robot, options)
+        recording, notes, fused = reconstruct(recording, robot, options)
         joints = motor_joints(recording, robot, options, notes)
         joints = with_time_offset(joints, options.time_offset)
         parameters, is_late = self.parameters(robot, options), self.finds_time_offset(options)
@@ -146,7 +148,7 @@ class ClosedLoop(
             closures=[c.text for c in robot.closures],
             **notes,
         )
-        return Observation(robot, joints, Continuation(robot), summary)
+        return Observation(robot, joints, Continuation(robot), summary, fused)
 
     def finds_time_offset(self, options: ClosedLoopOptions) -> bool:
         """Return whether the ``options`` ask for how late torques are: those of another topic."""
@@ -211,14 +213,19 @@ class ClosedLoop(
         rng: np.random.Generator,
     ) -> Iterator[NoisyRows]:
         """Yield NoisyRows of an Observation; see NoisyMotion."""
+        yield from self._under_errors(observation, robot, parameters).noisy(rng)
+
+    def erring_rows(
+        self, observation: Observation, robot: Mechanism, parameters: Sequence[Parameter]
+    ) -> ErringRows:
+        """Return the ErringRows of an Observation; see InheritsErrors."""
+        return self._under_errors(observation, robot, parameters).erring()
+
+    def _under_errors(self, observation, robot, parameters):
         # A step is as large with noise as without: none of its square is the noise's.
         steps = [k for k, p in enumerate(parameters) if p.law in LAWS and LAWS[p.law].switches]
-        for pair in noisy_rows(
-            observation, robot, lambda state: self.regress(state, robot, parameters), rng
-        ):
-            for group, moved in zip(pair.rows.groups, pair.noisy.groups):
-                moved.W[:, steps] = group.W[:, steps]
-            yield pair
+        regress = partial(self.regress, robot=robot, parameters=parameters)
+        return RowsUnderErrors(observation, robot, regress, steps)
 
     def scale_error(self, robot: Mechanism) -> float:
         """Return that of the efforts, none where no motor but a known number sets the scale."""

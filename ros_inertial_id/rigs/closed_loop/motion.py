@@ -12,12 +12,11 @@ from typing import Any, Mapping, Sequence
 
 import numpy as np
 
-from .camera import view
-from .imu import fuse_imus
+from .imu import fuse_imus, FusedCoordinates
 from .markers import reconstruct_markers
 from .shutter import check_shutter
 from ..dynamics.mechanism import Mechanism
-from ..measurement.markers import read_markers
+from ..measurement.markers import common_frames, read_markers
 from ..measurement.sources import channel_of
 from ...dynamics.body_motion import frame_of
 from ...errors import ConfigError, RecordingError
@@ -70,16 +69,16 @@ class MotionOptions:
 
 def reconstruct(
     recording: Recording, robot: Mechanism, options: Any
-) -> tuple[Recording, dict[str, Any]]:
+) -> tuple[Recording, dict[str, Any], FusedCoordinates | None]:
     """
-    Return (Recording, notes) with joint channels for motion and torque of the mechanism.
+    Return (Recording, notes, fused) with joint channels for motion and torque of the mechanism.
 
     notes : topics ``motion`` and ``torque`` (equal when one message carries both), and what was
-        understood of markers and IMUs
+        understood of markers and IMUs; fused : the motion, where there are IMUs
     """
     if options.imus and not options.markers:
         raise ConfigError('imus: are given', expected='markers: too', found='encoders only')
-    channels = dict(recording.channels)
+    channels, fused = dict(recording.channels), None
     effort = options.effort_topic or options.joint_states_topic
     notes: dict[str, Any] = {'motion': options.joint_states_topic, 'torque': effort}
     if options.torques:
@@ -89,9 +88,9 @@ def reconstruct(
     elif options.markers and robot.actuated:
         notes['torque'] = find_channel(recording, robot.motor_names, effort, 'effort').topic
     if options.markers:
-        channels[MOTION], of_markers = _see(recording, robot, options)
+        channels[MOTION], of_markers, fused = _see(recording, robot, options)
         notes.update(of_markers, motion=_markers_of(options.markers))
-    return replace(recording, channels=channels), notes
+    return replace(recording, channels=channels), notes, fused
 
 
 def motor_joints(
@@ -167,11 +166,11 @@ def _markers_of(lines):
 
 
 def _see(recording, robot, options):
-    """Return the Channel of the motion from markers and IMUs, and notes."""
+    """Return the Channel of the motion from markers and IMUs, notes, FusedCoordinates or None."""
     markers = read_markers(recording, options.markers)
     for marker in markers:
         frame_of(robot.robot, marker.link)
-    frames = view(markers, options.camera)
+    frames = common_frames(markers).seen_from(options.camera)
     seen = reconstruct_markers(robot, frames, options.marker_noise, options.tag_noise)
     check_shutter(robot, frames, seen.t, seen.q)
     notes = dict(
@@ -181,22 +180,15 @@ def _see(recording, robot, options):
             for i, name in enumerate(robot.coordinates)
         },
     )
-    t, motion = seen.t, {'position': seen.z}
+    t, motion, fused = seen.t, {'position': seen.z}, None
     if options.imus:
-        t, z, velocity, fused = fuse_imus(
-            recording, robot, seen, options.imus, LARGEST_CLOCK_OFFSET
-        )
-        motion = {'position': z, 'velocity': velocity}
-        notes.update(fused)
+        fused = fuse_imus(recording, robot, seen, options.imus, LARGEST_CLOCK_OFFSET)
+        t, motion = fused.t, {'position': fused.z, 'velocity': fused.rate}
+        notes['imus'] = fused.fusion.notes()
     stamps = recording.origin_ns() + np.round(t * 1e9).astype(np.int64)
-    return Channel(
-        f'the motion by {_markers_of(options.markers)}',
-        JOINT_STATE,
-        stamps,
-        stamps.copy(),
-        motion,
-        robot.coordinates,
-    ), notes
+    name = f'the motion by {_markers_of(options.markers)}'
+    channel = Channel(name, JOINT_STATE, stamps, stamps.copy(), motion, robot.coordinates)
+    return channel, notes, fused
 
 
 def torque_sensors(lines: Sequence[str], joints: Sequence[str]) -> list[tuple[str, str, str]]:

@@ -12,6 +12,7 @@ from typing import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from .imu import FusedCoordinates
 from ..dynamics.continuation import Continuation
 from ..dynamics.force_elements import JointForce, LineForce
 from ..dynamics.mechanism import Mechanism
@@ -75,6 +76,7 @@ class Observation:
     """
     The motion of one recording, closed piece by piece; ``joints`` observes z and tau.
 
+    fused : z by markers and IMUs, whose errors are known, where it is
     closed : the MechanismStates of a short recording, which every pass asks for again
     """
 
@@ -82,6 +84,7 @@ class Observation:
     joints: JointSpaceObservation
     continuation: Continuation
     summary: Summary
+    fused: FusedCoordinates | None = None
     closed: dict[bool, list[MechanismState]] = field(default_factory=dict, compare=False)
 
     @property

@@ -9,10 +9,9 @@ from typing import Any, Iterator, Sequence
 
 import numpy as np
 
-from .inherited_errors import inherited_errors
+from .inherited_errors import ErringRows, inherited_errors
 from .motion_noise import motion_noise, NoisyRows, NoisySlopes
 from ...dynamics.inertial_parameters import Parameter
-from ...dynamics.regressor import RegressorBlock
 from ...estimation.base_parameters import BaseParameters
 from ...estimation.estimators import Estimate, ESTIMATORS, Problem
 from ...estimation.residuals import Residuals
@@ -59,25 +58,28 @@ class NoisyMotion(OwnErrors):
             yield from self.noisy_rows(observation, robot, parameters, rng)
 
     def inherited(self, data: Any, base: BaseParameters, estimate: Estimate) -> np.ndarray | None:
-        """Return H (b, k) of ``inherited_errors``; None where the rows rest on no calibration."""
+        """Return H (b, k) of ``inherited_errors``, None where nothing that rows share errs."""
         return None
 
 
-class Calibrated(NoisyMotion):
-    """
-    The rows rest on calibrated numbers, of which robots have the ``covariance`` (k, k) or None.
-
-    Observations have a ``motion`` with ``erring(shared)``: it under errors of what sees it.
-    """
+class InheritsErrors(NoisyMotion):
+    """The rows of a recording share errors: of what was calibrated, of how IMUs sit."""
 
     @abstractmethod
-    def calibrated_rows(self, state: Any, robot: Any) -> Iterator[RegressorBlock]:
-        """
-        Yield blocks about the calibrated numbers, beside those of ``regress`` for the same state.
+    def erring_rows(
+        self, observation: Any, robot: Any, parameters: Sequence[Parameter]
+    ) -> ErringRows:
+        """Return the ErringRows of an ``observation``; see ``noisy_rows``."""
 
-        Both together are zero.
-        """
+    def calibration_covariance(self, robot: Any) -> np.ndarray:
+        """Return the covariance (c, c) of what was calibrated, (0, 0) of nothing."""
+        return np.zeros((0, 0))
 
     def inherited(self, data: Any, base: BaseParameters, estimate: Estimate) -> np.ndarray | None:
-        """Return H (b, k) of ``inherited_errors``; None where nothing has an error."""
-        return inherited_errors(data, base, estimate)
+        """Return H (b, k) of ``inherited_errors``, None where nothing that rows share errs."""
+        recordings = [
+            self.erring_rows(observation, robot, base.parameters)
+            for robot, observation in zip(data.robots, data.observations)
+        ]
+        covariance = self.calibration_covariance(data.robot)
+        return inherited_errors(recordings, covariance, base, estimate)

@@ -1,10 +1,10 @@
 """
 How an IMU sits on what it moves with, and its errors: NUMBERS that its readings show.
 
-Rotation vector [rad], biases of gyro and accelerometer [rad/s, m/s^2], shift [m] along the axes it
-is described to have, errors of the scales of these six axes [-], how late it is stamped [s].  The
-first look finds the clock by correlation and refuses what no small error explains; the rest is
-estimated with the motion.
+Rotation vector [rad] and shift [m] along the axes of what it is on, biases of gyro and
+accelerometer [rad/s, m/s^2] and errors of scales [-] along its own, how late it is stamped [s]; in
+the order rotation, biases, shift, scales, time offset.  The first look finds the clock by
+correlation and refuses what no small error explains; the rest is estimated with the motion.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from scipy.linalg import block_diag
 from scipy.spatial.transform import Rotation
 
 from .body_state import acceleration_at, white_variance
-from .clock_offset import clock_offset
+from .delays import clock_offset
 from .kalman import at_times, root_of
 from .sources import BodySource, read_imu
 from ...errors import RecordingError
@@ -39,8 +39,8 @@ class Imu:
     """
     An IMU as recorded, on the clock of the motion as far as correlation tells.
 
-    t : (n,) [s]; values : (n, 6) angular velocity [rad/s] and specific force [m/s^2] along the
-    axes it is described to have; rotation : (3, 3) IMU to these axes; late : [s] taken off its
+    t : (n,) [s]; values : (n, 6) angular velocity [rad/s] and specific force [m/s^2] along its
+    axes; rotation : (3, 3) of these in what it is on, as described; late : [s] taken off its
     stamps; variance : (6,) of its noise; silent : longest time without readings, and from when
     [s]; root : (19, 19), root @ root.T the covariance of the
     mounting before the motion is looked at
@@ -57,14 +57,13 @@ class Imu:
 
     def note(self, mounting: np.ndarray) -> dict[str, Any]:
         """Return numbers for a report, with the ``mounting`` (19,) that was found."""
-        turned = Rotation.from_rotvec(mounting[ROTATION]).as_matrix() @ self.rotation
         return {
             'topic': self.topic,
             'rate': float(1.0 / np.median(np.diff(self.t))),
             'clock_offset': float(self.late + mounting[LATE]),
             'variance': self.variance.tolist(),
-            'gyro_bias': (turned.T @ mounting[GYRO]).tolist(),
-            'accelerometer_bias': (turned.T @ mounting[FORCE]).tolist(),
+            'gyro_bias': mounting[GYRO].tolist(),
+            'accelerometer_bias': mounting[FORCE].tolist(),
             'turned_degrees': np.degrees(mounting[ROTATION]).tolist(),
             'silent': self.silent[0],
             'silent_from': self.silent[1],
@@ -83,7 +82,8 @@ def imu_on(
     """
     Return the Imu of a BodySource that should read what was ``predicted``.
 
-    times : uniform (N,) [s] of each stretch; predicted : (N, 6) of it along the described axes
+    times : uniform (N,) [s] of each stretch; predicted : (N, 6) of it along the axes of what it
+        is on
     limit : largest offset of the clock [s], 0: the same clock
 
     Raises RecordingError for an IMU that is mounted another way, or on another body.
@@ -92,16 +92,16 @@ def imu_on(
     rotation = np.eye(3)
     if source.rotation is not None:
         rotation = np.asarray(source.rotation)
-    values = np.hstack([imu.values[:, :3] @ rotation.T, imu.values[:, 3:] @ rotation.T])
     late = 0.0
     if limit:  # of a wrong mounting the speed of turning is right
         speed, expected = (
-            np.linalg.norm(x[:, :3], axis=1)[:, None] for x in (values, np.concatenate(predicted))
+            np.linalg.norm(x[:, :3], axis=1) for x in (imu.values, np.concatenate(predicted))
         )
         late = clock_offset(np.concatenate(times), expected, imu.t, speed, limit, imu.topic)
     t = imu.t - late
     seen = [(t >= x[0]) & (t <= x[-1]) for x in times]
-    read = np.concatenate([values[x] for x in seen])
+    along = np.hstack([x @ rotation.T for x in np.hsplit(imu.values, 2)])
+    read = np.concatenate([along[x] for x in seen])
     if len(read) < FEWEST_READINGS:
         raise RecordingError(
             f'the IMU {imu.topic} says nothing while the body is seen',
@@ -114,7 +114,7 @@ def imu_on(
     if source.covariance is not None:
         root[np.ix_(EXTRINSICS, EXTRINSICS)] = root_of(source.covariance)
     variance = white_variance(read - expected).reshape(2, 3).mean(1).repeat(3)
-    return Imu(imu.topic, t, values, rotation, late, variance, _silence(t, times), root)
+    return Imu(imu.topic, t, imu.values, rotation, late, variance, _silence(t, times), root)
 
 
 def _silence(t, times):
@@ -128,17 +128,22 @@ def _silence(t, times):
 
 
 def as_mounted(
-    predicted: np.ndarray, mounting: np.ndarray, period: float, kernel: np.ndarray
+    predicted: np.ndarray,
+    rotation: np.ndarray,
+    mounting: np.ndarray,
+    period: float,
+    kernel: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     Return readings (N, 6) of an IMU that is mounted otherwise, and two slopes of them.
 
-    predicted : (N, 6) readings as described; mounting : (19,); period : [s]
+    predicted : (N, 6) readings at its place, along the axes of what it is on; rotation : (3, 3)
+    of its axes there; both as described; mounting : (19,); period : [s]
     kernel : (2 h + 1,) low-pass of the motion, beyond which a change of readings is noise
-    The second (6, 6) turns readings along the described axes to those it has, the third
-    (N, 6, 19) the change with the mounting.
+    The second (6, 6) turns readings along these axes to its own, the third (N, 6, 19) is the
+    change with the mounting.
     """
-    turn = Rotation.from_rotvec(-mounting[ROTATION]).as_matrix()
+    turn = rotation.T @ Rotation.from_rotvec(-mounting[ROTATION]).as_matrix()
     smooth = signals.smooth(predicted, kernel)
     omega, alpha = smooth[:, :3], signals.differentiate(smooth[:, :3], period)
     arm = acceleration_at(omega, alpha, mounting[SHIFT])
@@ -149,7 +154,9 @@ def as_mounted(
     smooth = turned(smooth)
     change = np.zeros((len(predicted), 6, NUMBERS))
     for k, e in enumerate(np.eye(3)):
-        change[:, :3, k], change[:, 3:, k] = (np.cross(x, e) for x in np.split(smooth, 2, axis=1))
+        axis = rotation[k]  # e along its own axes
+        for part in (slice(0, 3), slice(3, 6)):
+            change[:, part, k] = np.cross(smooth[:, part], axis)
         change[:, 3:, SHIFT.start + k] = acceleration_at(omega, alpha, e) @ turn.T
     change[:, :, GYRO.start : FORCE.stop] = np.eye(6)
     change[:, :, SCALE] = smooth[:, :, None] * np.eye(6)

@@ -75,6 +75,22 @@ class Frames:
             self, t=self.t[chosen], position=self.position[chosen], rotation=self.rotation[chosen]
         )
 
+    def seen_from(self, camera: Sequence[float]) -> 'Frames':
+        """
+        Return them in the base link, as a ``camera`` saw them.
+
+        camera : X Y Z ROLL PITCH YAW of it in the base link [m, rad]; none: the base link itself
+        """
+        if not camera:
+            return self
+        if len(camera) != 6:
+            raise ConfigError(
+                'option camera', expected='six numbers X Y Z ROLL PITCH YAW', found=camera
+            )
+        turn = Rotation.from_euler('xyz', camera[3:]).as_matrix()
+        position = self.position @ turn.T + camera[:3]
+        return replace(self, rotation=turn @ self.rotation, position=position)
+
 
 def read_markers(recording: Recording, lines: Sequence[str]) -> list[Marker]:
     """

@@ -244,11 +244,15 @@ class NoisySeries:
 
 def on_stretches(series: Sequence[Series], clock: signals.Clock) -> list[np.ndarray]:
     """Return the values (N, k) of all ``series`` side by side, on each stretch of a clock."""
-    out = []
-    for start, count in clock.segments:
-        t = start + np.arange(count) * clock.period
-        out.append(np.concatenate([on_clock(s.t, s.values, t) for s in series], axis=1))
-    return out
+    return [
+        np.concatenate([on_clock(s.t, s.values, t) for s in series], axis=1)
+        for t in stretch_times(clock)
+    ]
+
+
+def stretch_times(clock: signals.Clock) -> list[np.ndarray]:
+    """Return the times (N,) [s] of each stretch of a clock."""
+    return [start + np.arange(count) * clock.period for start, count in clock.segments]
 
 
 def gaps_between(clock: signals.Clock) -> list[list[float]]:

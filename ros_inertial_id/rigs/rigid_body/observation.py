@@ -15,6 +15,7 @@ from scipy.spatial.transform import Rotation
 from .rates import read_rates, state_of_rates
 from .rig import BodyRig
 from .sensor import force_sign, refuse_other_force, rough_delay, sensor_turn
+from ..bodies.motion import BodiesMotion, PosedBodies
 from ..bodies.observation import (
     BodiesObservation,
     BodiesState,
@@ -23,13 +24,8 @@ from ..bodies.observation import (
     marker_doubts,
     with_earlier_wrenches,
 )
-from ..measurement.body_state import (
-    BodyState,
-    choose_pose_cutoff,
-    on_clock,
-    state_of_imu,
-    state_of_pose,
-)
+from ..measurement.body_motion import BodyMotion
+from ..measurement.body_state import BodyState, choose_pose_cutoff, on_clock, state_of_imu
 from ..measurement.sources import (
     common_clock,
     NoisySeries,
@@ -38,6 +34,7 @@ from ..measurement.sources import (
     read_pose,
     read_wrench,
     Series,
+    stretch_times,
 )
 from ...dynamics.body_motion import apply, body_motions, Frame, frame_of, twists
 from ...dynamics.robot_model import RobotModel
@@ -68,33 +65,22 @@ def observe_wrenches(recording: Recording, robot: BodyRig, options: Any) -> Bodi
     """
     origin = recording.origin_ns()
     wrenches = [read_wrench(recording, w.topic, origin) for w in robot.wrenches]
-    motion = _motion(recording, robot, options, wrenches, origin)
-    measured = [*motion.seen, *motion.rates]
-    clock = common_clock([*measured, *wrenches], origin)
+    sensors = _sensors(recording, robot, options, wrenches, origin)
+    clock = common_clock([*sensors.seen, *sensors.rates, *wrenches], origin)
     clock, kernel, summary = clock_and_filter(
-        clock, motion.seen[0].topic, options, partial(motion.cutoff, clock)
+        clock, sensors.seen[0].topic, options, partial(sensors.cutoff, clock)
     )
     velocity = 'differentiated'
-    if motion.rates:
+    if sensors.rates:
         velocity = 'measured'
+    motion, imus = sensors.motion(clock, kernel)
     summary = replace(summary, velocity=velocity).with_details(
         wrench_topics=[w.topic for w in wrenches],
-        sources={s.topic: dict(s.note) for s in [*motion.seen, *wrenches]},
+        sources={s.topic: dict(s.note) for s in [*sensors.seen, *wrenches]},
+        imus=imus,
     )
-
-    def of_series(series):
-        return lambda t: motion.states(t, kernel, series)
-
-    again = [NoisySeries(s, clock, kernel) for s in measured]
-    observation = BodiesObservation(
-        clock,
-        kernel,
-        of_series(measured),
-        tuple(wrenches),
-        summary,
-        lambda count, rng: [of_series([s.again(rng) for s in again]) for _ in range(count)],
-    )
-    _check_moving(observation, motion.seen[0].topic)
+    observation = BodiesObservation(clock, kernel, motion, tuple(wrenches), summary)
+    _check_moving(observation, sensors.seen[0].topic)
     observation = _punctual(robot, options, observation)
     return _oriented(robot, options, observation)
 
@@ -195,18 +181,18 @@ def _check_moving(observation, topic):
         )
 
 
-def _motion(recording, robot, options, wrenches, origin):
-    """Return the _Motion of what moves."""
+def _sensors(recording, robot, options, wrenches, origin):
+    """Return the _Sensors of what moves."""
     if robot.arm is not None:
-        return _ArmMotion(recording, robot, options, wrenches[0])
+        return _ArmSensors(recording, robot, options, wrenches[0])
     if not robot.shows_attitude:
-        return _ImuMotion(recording, robot, origin)
+        return _ImuAlone(recording, robot, origin)
     if robot.rates:
-        return _RecordedMotion(recording, robot, origin)
-    return _PoseMotion(recording, robot, origin)
+        return _RecordedRates(recording, robot, origin)
+    return _Poses(recording, robot, options, origin)
 
 
-class _Motion:
+class _Sensors:
     """
     What shows how bodies move.
 
@@ -220,6 +206,12 @@ class _Motion:
         """Return the cutoff [Hz] on a clock, and where the motion ends [Hz] or None."""
         raise NotImplementedError
 
+    def motion(
+        self, clock: signals.Clock, kernel: np.ndarray
+    ) -> tuple[BodiesMotion, dict[str, Any]]:
+        """Return the BodiesMotion on a clock behind a low-pass, and {body: notes on its IMU}."""
+        return _SensedMotion(self, clock, kernel, [*self.seen, *self.rates]), {}
+
     def states(
         self, t: np.ndarray, kernel: np.ndarray, measured: Sequence[Series]
     ) -> tuple[BodyState, ...]:
@@ -231,14 +223,30 @@ class _Motion:
         raise NotImplementedError
 
 
-class _PoseMotion(_Motion):
-    """Bodies by their poses, differentiated."""
+class _SensedMotion(BodiesMotion):
+    """Bodies as ``sensors`` that nothing is fused with show them by ``measured`` Series."""
 
-    def __init__(self, recording, robot, origin):
+    def __init__(self, sensors, clock, kernel, measured):
+        self.sensors, self.clock, self.kernel, self.measured = sensors, clock, kernel, measured
+
+    def __call__(self, t):
+        return self.sensors.states(t, self.kernel, self.measured)
+
+    def noisy(self, count, rng):
+        noises = [NoisySeries(s, self.clock, self.kernel) for s in self.measured]
+        for _ in range(count):
+            again = [noise.again(rng) for noise in noises]
+            yield _SensedMotion(self.sensors, self.clock, self.kernel, again)
+
+
+class _Poses(_Sensors):
+    """Bodies by their poses, differentiated, and the IMUs on them."""
+
+    def __init__(self, recording, robot, options, origin):
+        self.recording, self.robot = recording, robot
+        self.limit = options.largest_clock_offset
         self.seen = [read_pose(recording, source, origin) for source in robot.sources]
         self.rates = []
-        self.robot = robot
-        self.gravity = np.asarray(robot.gravity_base)
 
     def cutoff(self, clock):
         cutoff, ends_at = choose_pose_cutoff(on_stretches(self.seen, clock), clock.period)
@@ -246,20 +254,19 @@ class _PoseMotion(_Motion):
             cutoff *= WIDER
         return cutoff, ends_at
 
-    def states(self, t, kernel, measured):
-        period = t[1] - t[0]
-        out = []
-        for series in measured:
-            pose = on_clock(series.t, series.values, t)
-            out.append(state_of_pose(pose[:, :3], pose[:, 3:], kernel, period, self.gravity))
-        return tuple(out)
+    def motion(self, clock, kernel):
+        bodies = [BodyMotion(s, clock, kernel, self.robot.gravity_base) for s in self.seen]
+        return PosedBodies(bodies).fused(
+            self.recording, self.robot, lambda body: stretch_times(clock), self.limit
+        )
 
 
-class _RecordedMotion(_PoseMotion):
+class _RecordedRates(_Sensors):
     """Bodies whose rates and accelerations were recorded beside their poses."""
 
     def __init__(self, recording, robot, origin):
-        super().__init__(recording, robot, origin)
+        self.robot = robot
+        self.seen = [read_pose(recording, source, origin) for source in robot.sources]
         self.rates = [
             read_rates(recording, rates, pose, origin)
             for rates, pose in zip(robot.rates, self.seen)
@@ -272,12 +279,12 @@ class _RecordedMotion(_PoseMotion):
         smooth = [signals.smooth(on_clock(s.t, s.values, t), kernel) for s in measured]
         poses, rates = smooth[: len(self.seen)], smooth[len(self.seen) :]
         return tuple(
-            state_of_rates(pose, rate, described, self.gravity)
+            state_of_rates(pose, rate, described, self.robot.gravity_base)
             for pose, rate, described in zip(poses, rates, self.robot.rates)
         )
 
 
-class _ImuMotion(_Motion):
+class _ImuAlone(_Sensors):
     """One body by the IMU on it, which shows no attitude."""
 
     def __init__(self, recording, robot, origin):
@@ -301,7 +308,7 @@ class _ImuMotion(_Motion):
         return (state_of_imu(omega, force, kernel, t[1] - t[0], source.position, source.rotation),)
 
 
-class _ArmMotion(_Motion):
+class _ArmSensors(_Sensors):
     """A payload that moves with a frame of an arm, by joint states."""
 
     def __init__(self, recording, robot, options, wrench):

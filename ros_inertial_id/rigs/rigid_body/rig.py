@@ -146,7 +146,7 @@ def body_rig(text: str, gravity_base: np.ndarray) -> BodyRig:
     for name, entry in entries.items():
         entry = mapping(entry, f'body {name!r}')
         joints.append(read_joint(entry, name, names, ('', 'free')))
-        sources.append(_read_source(name, entry))
+        sources.append(read_source(name, entry))
         inertias.append(read_inertial(entry, name))
         rates += described_rates(name, entry)
         names.append(name)
@@ -177,19 +177,6 @@ def body_rig(text: str, gravity_base: np.ndarray) -> BodyRig:
         groups,
         tuple(rates),
     )
-
-
-def _read_source(name, entry):
-    """Return the BodySource of a body; ConfigError for more than one."""
-    source = read_source(name, entry)
-    if source.imu:
-        raise ConfigError(
-            f'body {name!r}',
-            expected='one source of motion',
-            found='an imu beside its pose',
-            do='record twist: and accel:, or leave it out',
-        )
-    return source
 
 
 def _check_driven(group, wrenches):

@@ -19,8 +19,9 @@ from scipy.spatial.transform import Rotation
 from .rig import Wrench
 from ..bodies.observation import BodiesObservation
 from ..measurement.body_state import acceleration_at, on_clock
+from ..measurement.delays import delay_of_least
 from ...errors import RecordingError
-from ...estimation.least_squares import left_out, span, standard_errors
+from ...estimation.least_squares import left_out, relative_residuals, standard_errors
 from ...measurement import signals
 
 DELAYS = np.linspace(-0.3, 0.3, 61)  # [s] that are tried, the middle one is none
@@ -49,17 +50,15 @@ def rough_delay(observation: BodiesObservation, wrench: Wrench) -> float:
     columns, forces = _late_forces(observation, wrench)
     if not columns:
         return 0.0
-    Q, late = span(np.concatenate(columns)), np.concatenate(forces, axis=1)
-    left = np.array([np.linalg.norm(force - Q @ (Q.T @ force)) for force in late])
-    best, none = int(left.argmin()), len(DELAYS) // 2
-    if left[none] < OTHERWISE * left[best]:
+    left = relative_residuals(np.concatenate(columns), np.concatenate(forces, axis=1))
+    if left[len(DELAYS) // 2] < OTHERWISE * left.min():
         return 0.0
-    delay = float(DELAYS[best])
-    if abs(delay) > LARGEST_DELAY:
+    delay = delay_of_least(DELAYS, left)
+    if delay is None or abs(delay) > LARGEST_DELAY:
         raise RecordingError(
             f'the wrench of {observation.wrenches[0].topic} and the motion are not on one clock',
             expected=f'a delay within {1e3 * LARGEST_DELAY:.0f} ms',
-            found=f'the wrench is about {1e3 * delay:.0f} ms late',
+            found=f'the wrench is about {1e3 * DELAYS[left.argmin()]:.0f} ms late',
             do='stamp both by one clock, choose a faster filter of the sensor, or give '
             'time_offset: roughly',
         )

@@ -18,7 +18,6 @@ from .rig import check_calibrated, platform_rig, PlatformRig, spring_wrench
 from ..bodies.method import BodiesMethod, BodiesOptions
 from ..bodies.observation import BodiesObservation, BodiesState
 from ..dynamics.rigid_bodies import AXES, composite_rows, wrench_groups
-from ..estimation.noisy_rows import Calibrated
 from ...dynamics.inertial_parameters import Parameter, ten_of_body
 from ...dynamics.regressor import BLOCK, RegressorBlock
 from ...measurement.recording import Recording
@@ -42,12 +41,6 @@ class SuspendedPlatformOptions(BodiesOptions):
         'whether joints are held: decide by their motion, or refuse what is not held',
         choices=('auto', 'held'),
     )
-    largest_clock_offset: float = option(
-        0.1,
-        'between the stamps of poses and IMUs on one body; 0: they share a clock',
-        unit='s',
-        at_least=0.0,
-    )
     size: float = option(
         0.5, 'how far from its frame the mass of a link may be', unit='m', at_least=1e-3
     )
@@ -62,9 +55,7 @@ class SuspendedPlatformOptions(BodiesOptions):
     )
 
 
-class SuspendedPlatform(
-    BodiesMethod[PlatformRig, SuspendedPlatformOptions], Calibrated, KnownMass
-):
+class SuspendedPlatform(BodiesMethod[PlatformRig, SuspendedPlatformOptions], KnownMass):
     """Free or forced motion of links on a sprung platform: six rows, no torques."""
 
     name = 'suspended_platform'
@@ -142,6 +133,12 @@ class SuspendedPlatform(
         if np.isfinite(robot.mass):
             return robot.mass
         return None
+
+    def calibration_covariance(self, robot: PlatformRig) -> np.ndarray:
+        """Return that of springs and platform of a PlatformRig; see InheritsErrors."""
+        if robot.covariance is None:
+            return np.zeros((0, 0))
+        return robot.covariance
 
     def calibrated_rows(self, state: BodiesState, robot: PlatformRig) -> Iterator[RegressorBlock]:
         """Yield RegressorBlocks about the calibrated numbers of a PlatformRig."""

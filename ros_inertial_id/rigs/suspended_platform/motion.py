@@ -6,101 +6,36 @@ the platform's keeps their noise out of the accelerations.  A link that moves ta
 from its markers and its place from the joint.
 """
 
-from copy import copy
-from typing import Any, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .rig import PlatformRig
 from ..bodies.joints import carried, Joint, jointed
-from ..measurement.body_state import BodyState, on_clock, state_of_pose
-from ..measurement.fused_body import fuse_body, FusedBody
+from ..bodies.motion import PosedBodies
+from ..measurement.body_motion import BodyMotion
+from ..measurement.body_state import BodyState
 from ..measurement.sources import half_width
 from ...measurement import signals
-from ...measurement.recording import Recording
 
 HELD = 0.005  # [rad] rms: a joint that turns less is held; noise of markers makes a tenth of it
 
 
-class PlatformMotion:
-    """Poses of platform and links to the BodyStates of all bodies on a uniform stretch."""
+class PlatformMotion(PosedBodies):
+    """The platform by its sensors, then links by theirs, or as they are held."""
 
-    def __init__(
-        self, robot: PlatformRig, series: Sequence[Any], kernel: np.ndarray, period: float
-    ) -> None:
-        self.robot, self.series, self.kernel, self.period = robot, series, kernel, period
-        self.fused: dict[int, FusedBody] = {}
-        self._keys: dict[int, list[tuple]] = {}  # body, start and length of each stretch
-        self._states: dict[tuple, BodyState] = {}
-        self._postures: dict[tuple, list[tuple[np.ndarray, float]]] = {}
+    def __init__(self, robot: PlatformRig, bodies: Sequence[BodyMotion | None]) -> None:
+        super().__init__(bodies)
+        self.robot = robot
+        self._postures: dict[tuple, list[tuple[np.ndarray, float]]] = {}  # of all motions
 
-    def noisy(
-        self, again: Sequence[Any], count: int, rng: np.random.Generator
-    ) -> list['PlatformMotion']:
-        """
-        Return the motion ``count`` times with noise of all sensors drawn by ``rng``.
-
-        again : NoisySeries of every body, None where there is none
-        """
-        fused = {body: fused.noisy(count, rng) for body, fused in self.fused.items()}
-        out = []
-        for _ in range(count):
-            motion = copy(self)  # with the same postures
-            motion.series = [s and s.again(rng) for s in again]
-            motion._states = dict(self._states)
-            for body, states in fused.items():
-                motion._states.update(zip(self._keys[body], next(states)))
-            out.append(motion)
-        return out
-
-    def fuse(
-        self, recording: Recording, body: int, stretches: list[np.ndarray], limit: float
-    ) -> Mapping[str, Any]:
-        """
-        Let the IMU on a body improve its motion on stretches; return what was found.
-
-        stretches : uniform times [(N,), ...] [s]; limit : largest clock offset [s]
-        """
-        series = self.series[body]
-        poses = [(t, on_clock(series.t, series.values, t)) for t in stretches]
-        self.fused[body], note = fuse_body(
-            recording, self.robot.sources[body], poses, self.kernel, self.robot.gravity_base, limit
-        )
-        self._keys[body] = [(body, t[0], len(t)) for t in stretches]
-        self._states.update(zip(self._keys[body], self.fused[body].states()))
-        return note
-
-    def erring(self, shared: bool) -> list['PlatformMotion']:
-        """
-        Return the motion under each independent error of unit size of how IMUs are mounted.
-
-        shared : those of the calibration, which are the same in all recordings, or the others
-        """
-        out = []
-        for body, fused in self.fused.items():
-            errors = fused.fused.errors
-            if shared:
-                errors = fused.fused.shared
-            for off in errors.T:
-                motion = copy(self)
-                motion._states = {**self._states, **dict(zip(self._keys[body], fused.states(off)))}
-                out.append(motion)
-        return out
-
-    def own(self, body: int, t: np.ndarray) -> BodyState:
-        """
-        Return the BodyState of a body by its own sensors, whatever holds it.
-
-        body : its index, 0: the platform; t : (N,) uniform times [s]
-        """
-        state = self._states.get((body, t[0], len(t)))
-        if state is not None:
-            return state
-        pose = on_clock(self.series[body].t, self.series[body].values, t)
-        return state_of_pose(
-            pose[:, :3], pose[:, 3:], self.kernel, self.period, self.robot.gravity_base
-        )
+    @property
+    def platform(self) -> BodyMotion:
+        """Return the BodyMotion of the platform, which always has sensors."""
+        body = self.bodies[0]
+        assert body is not None
+        return body
 
     def moves(self, body: int, t: np.ndarray) -> bool:
         """Return whether a ``body`` moves beside its parent at uniform times t (N,) [s]."""
@@ -121,16 +56,16 @@ class PlatformMotion:
         return self._postures[key]
 
     def _posture(self, t):
-        frames = [Rotation.from_quat(self.raw(k, t)) for k in range(len(self.series))]
+        frames = [Rotation.from_quat(self.raw(k, t)) for k in range(len(self.bodies))]
         out = []
-        for joint, series, attitude in zip(self.robot.joints[1:], self.series[1:], frames[1:]):
-            if series is None:
+        for joint, body, attitude in zip(self.robot.joints[1:], self.bodies[1:], frames[1:]):
+            if body is None:
                 out.append((joint.rotation, 0.0))
                 continue
             relative = frames[joint.parent].inv() * attitude
             mean = relative.mean()
             away = (mean.inv() * relative).as_rotvec()
-            half = min(half_width(self.kernel), len(t) // 4)
+            half = min(half_width(body.kernel), len(t) // 4)
             smooth = signals.smooth(away, np.full(2 * (half // 2) + 1, 1 / (2 * (half // 2) + 1)))
             out.append((mean.as_matrix(), float(np.sqrt((smooth**2).sum(1).mean()))))
         return out
@@ -141,27 +76,27 @@ class PlatformMotion:
 
         body : its index, 0: the platform; t : (N,) uniform times [s]
         """
-        series = self.series[body]
-        if series is not None:
-            return on_clock(series.t, series.values[:, 3:], t)
+        motion = self.bodies[body]
+        if motion is not None:
+            return motion.attitude(t)
         joint = self.robot.joints[body]
         turn = Rotation.from_quat(self.raw(joint.parent, t))
         return (turn * Rotation.from_matrix(joint.rotation)).as_quat()
 
     def __call__(self, t):
-        bodies = [self.own(0, t)]
-        links = zip(self.robot.joints[1:], self.posture(t))
-        for body, (joint, (mean, rms)) in enumerate(links, 1):
-            parent = bodies[joint.parent]
-            if rms < HELD:
+        states = [self.platform.at(t)]
+        links = zip(self.robot.joints[1:], self.bodies[1:], self.posture(t))
+        for joint, body, (mean, rms) in links:
+            parent = states[joint.parent]
+            if body is None or rms < HELD:
                 still = np.zeros(3)
                 state = carried(parent, joint, Rotation.from_matrix(mean), still, still)
             elif joint.kind == 'revolute':
-                state = hinged(parent, joint, self.own(body, t))
+                state = hinged(parent, joint, body.at(t))
             else:
-                state = jointed(parent, joint, self.own(body, t))
-            bodies.append(state)
-        return tuple(bodies)
+                state = jointed(parent, joint, body.at(t))
+            states.append(state)
+        return tuple(states)
 
 
 def hinged(parent: BodyState, joint: Joint, body: BodyState) -> BodyState:

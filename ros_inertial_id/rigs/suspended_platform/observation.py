@@ -1,7 +1,6 @@
 """Observation of a suspended platform: poses from markers, joints held or moving."""
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,8 +8,9 @@ import numpy as np
 from .motion import HELD, PlatformMotion
 from .rig import PlatformRig
 from ..bodies.observation import BodiesObservation, clock_and_filter, marker_doubts
+from ..measurement.body_motion import BodyMotion
 from ..measurement.body_state import choose_pose_cutoff, white_variance
-from ..measurement.sources import common_clock, NoisySeries, on_stretches, read_pose
+from ..measurement.sources import common_clock, on_stretches, read_pose, stretch_times
 from ...errors import RecordingError
 from ...measurement import signals
 from ...measurement.recording import Recording
@@ -33,24 +33,25 @@ def observe_platform(recording: Recording, robot: PlatformRig, options: Any) -> 
         options,
         lambda: choose_pose_cutoff(on_stretches(seen, clock), clock.period),
     )
-    motion = PlatformMotion(robot, series, kernel, clock.period)
-    stretches = [start + np.arange(count) * clock.period for start, count in clock.segments]
+    bodies = [s and BodyMotion(s, clock, kernel, robot.gravity_base) for s in series]
+    motion = PlatformMotion(robot, bodies)
+    stretches = stretch_times(clock)
     postures = [motion.posture(t) for t in stretches]
     if options.posture == 'held':
         _check_held(robot, postures, clock)
-    imus = _fuse_imus(recording, robot, motion, stretches, options)
-    sources = {}
-    for name, pose in zip(robot.body_names, series):
-        if pose is not None:
-            sources[f'{name} {pose.topic}'] = dict(pose.note)
+
+    def moving(body):  # a link that is held moves with its parent
+        return [t for t in stretches if motion.moves(body, t)]
+
+    fused, imus = motion.fused(recording, robot, moving, options.largest_clock_offset)
+    sources = _sources(robot, series)
     summary = replace(summary, velocity='differentiated').with_details(
         held=[_held_links(robot, p) for p in postures],
         imus=imus,
         sources=sources,
         doubts=marker_doubts(sources),
     )
-    again = [s and NoisySeries(s, clock, kernel) for s in series]
-    return BodiesObservation(clock, kernel, motion, (), summary, partial(motion.noisy, again))
+    return BodiesObservation(clock, kernel, fused, (), summary)
 
 
 def _pose(recording, source, origin):
@@ -60,17 +61,13 @@ def _pose(recording, source, origin):
     return read_pose(recording, source, origin)
 
 
-def _fuse_imus(recording, robot, motion, stretches, options):
-    """Let IMUs improve a PlatformMotion; return {body: what was found}."""
-    notes = {}
-    for body, (name, source) in enumerate(zip(robot.body_names, robot.sources)):
-        if source is None or source.imu is None:
-            continue
-        # A link that is held moves with its parent.
-        moving = [t for t in stretches if motion.moves(body, t)]
-        if moving:
-            notes[name] = motion.fuse(recording, body, moving, options.largest_clock_offset)
-    return notes
+def _sources(robot, series):
+    """Return {body and topic: notes} of the poses, None where a body has none."""
+    out = {}
+    for name, pose in zip(robot.body_names, series):
+        if pose is not None:
+            out[f'{name} {pose.topic}'] = dict(pose.note)
+    return out
 
 
 def _held_links(robot, posture):
@@ -102,11 +99,13 @@ def acceleration_noise(observation: BodiesObservation) -> np.ndarray:
 
     The median over stretches: what touches the platform is no noise.
     """
-    motion: Any = observation.motion  # a PlatformMotion
-    poses = on_stretches([motion.series[0]], observation.clock)
+    motion = observation.motion
+    assert isinstance(motion, PlatformMotion)
+    platform = motion.platform
+    poses = on_stretches([platform.pose], observation.clock)
     noise = [white_variance(pose[:, :3]) for pose in poses]
     standard_deviation = np.sqrt(np.median(noise, axis=0))
-    pulse = np.zeros((4 * len(motion.kernel) + 101, 1))
+    pulse = np.zeros((4 * len(platform.kernel) + 101, 1))
     pulse[len(pulse) // 2] = 1.0
-    _, _, second = signals.smoothed_derivatives(pulse, motion.kernel, motion.period)
+    _, _, second = signals.smoothed_derivatives(pulse, platform.kernel, platform.clock.period)
     return standard_deviation * np.linalg.norm(second)

@@ -56,8 +56,8 @@ def mechanism():
 
 
 def test_a_camera_whose_pose_is_given_serves_as_the_base_link(rig_recording, from_afar, mechanism):
-    _, known = reconstruct(rig_recording, mechanism, OPTIONS)
-    _, notes = reconstruct(from_afar, mechanism, replace(OPTIONS, camera=CAMERA))
+    _, known, _ = reconstruct(rig_recording, mechanism, OPTIONS)
+    _, notes, _ = reconstruct(from_afar, mechanism, replace(OPTIONS, camera=CAMERA))
     assert notes['marker_deviation'] == pytest.approx(known['marker_deviation'], rel=1e-3)
     with pytest.raises(RecordingError, match='does not sit where|do not fit'):
         reconstruct(from_afar.window(0.6, 1.0), mechanism, OPTIONS)
@@ -81,7 +81,7 @@ def test_topics_with_stamps_of_their_own_are_interpolated():
     made = replace(parts[0], channels={k: c for r in parts for k, c in r.channels.items()})
     made = altered(made, seen.TAG, slice(0, None, 8))
     options = replace(seen.OPTIONS, markers=seen.LINES)
-    found, notes = reconstruct(made, closed_loop.build(URDF, options, (0, 0, -9.81)), options)
+    found, notes, _ = reconstruct(made, closed_loop.build(URDF, options, (0, 0, -9.81)), options)
     channel = found.channels[MOTION]
     error = channel.fields['position'][:, 0] - seen.truth(channel.stamp_ns * 1e-9)[0]
     # A third of a frame at 9 rad/s is 12 mrad: what is not interpolated would be off by that.

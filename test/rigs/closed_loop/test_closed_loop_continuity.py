@@ -32,7 +32,7 @@ MECHANISM = closed_loop.build(URDF, OPTIONS, (0.0, 0.0, -9.81))
 
 def errors(made, options):
     """Return the errors (M,) of the crank angle [rad], apart from whole turns, and notes."""
-    found, notes = reconstruct(made, MECHANISM, options)
+    found, notes, _ = reconstruct(made, MECHANISM, options)
     channel = found.channels[MOTION]
     z = channel.fields['position'][:, 0] - truth(channel.stamp_ns * 1e-9)[0]
     return (z + np.pi) % (2 * np.pi) - np.pi, notes

@@ -78,7 +78,7 @@ def test_imu_lowers_the_standard_errors(rig_recording, seen_model):
 
 
 def test_crank_angle_and_its_deviation_are_those_of_the_encoder(rig_recording, mechanism):
-    seen, notes = reconstruct(rig_recording, mechanism, OPTIONS)
+    seen, notes, _ = reconstruct(rig_recording, mechanism, OPTIONS)
     channel, encoder = seen.channels[MOTION], rig_recording.channels['/joint_states']
     angle = np.interp(
         (channel.stamp_ns - 5_000_000) * 1e-9,
@@ -104,8 +104,8 @@ def test_frames_with_exchanged_or_missing_markers_are_left_out(short_recording, 
         SLIDER,
         position=slider,
     )
-    good, _ = reconstruct(short_recording, mechanism, OPTIONS)
-    seen, notes = reconstruct(broken, mechanism, OPTIONS)
+    good, *_ = reconstruct(short_recording, mechanism, OPTIONS)
+    seen, notes, _ = reconstruct(broken, mechanism, OPTIONS)
     assert notes['marker_outliers'][CRANK] == 31
     assert notes['marker_outliers'][SLIDER] == 30
     z, as_good = (r.channels[MOTION].fields['position'][:, 0] for r in (seen, good))

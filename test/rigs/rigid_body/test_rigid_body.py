@@ -484,7 +484,10 @@ def test_a_wrench_in_counts_is_named_by_the_mass_that_it_makes(made):
     'text, words',
     [
         ('bodies: {a: {pose: /a, accel: /b}}\nwrenches: {/w: {acts_on: a}}', 'twist: and accel:'),
-        ('bodies: {a: {pose: /a, imu: /b}}\nwrenches: {/w: {acts_on: a}}', 'one source of motion'),
+        (
+            'bodies: {a: {pose: /a, imu: /b, twist: /c, accel: /d}}\nwrenches: {/w: {acts_on: a}}',
+            'twist: and accel: beside pose',
+        ),
         ('bodies: {a: {pose: /a}}\nwrenches: {/w: {acts_on: c}}', "'c'"),
         ('bodies: {a: {pose: /a, markers: /b}}\nwrenches: {/w: {acts_on: a}}', 'one source'),
         ('bodies: {a: {pose: /a}, b: {pose: /b}}\nwrenches: {/w: {acts_on: a}}', 'no wrench'),

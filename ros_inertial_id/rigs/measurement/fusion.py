@@ -1,5 +1,5 @@
 """
-IMUs on what moves, fused with its motion as others measured it: bodies and mechanisms alike.
+One fusion: IMUs on what moves, and its motion as others measured it, of bodies and mechanisms.
 
 Markers say where something is, an IMU how it turns and what accelerates it; the noise of neither
 reaches far into the other's domain.  Deviations from the motion that the markers alone show are
@@ -8,7 +8,7 @@ costs not to know that is in the errors.  What is special about a body or a mech
 function, the readings that a motion leads to and how they change with it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,6 +83,24 @@ class Fused:
     errors: np.ndarray
     shared: np.ndarray
     drawn: Callable[[int, np.random.Generator], list[np.ndarray]]
+
+    def noisy(self, count: int, rng: np.random.Generator) -> Iterator[list[np.ndarray]]:
+        """Yield [deviation (N, 3 k), ...] ``count`` times with errors drawn by ``rng``."""
+        errors = self.drawn(count, rng)
+        for draw in range(count):
+            yield [x + e[draw] for x, e in zip(self.deviation, errors)]
+
+    def erring(self, shared: bool) -> Iterator[list[np.ndarray]]:
+        """
+        Yield [deviation (N, 3 k), ...] under each independent error of unit size of the mounting.
+
+        shared : those of the calibration, which are the same in all recordings, or the others
+        """
+        errors = self.errors
+        if shared:
+            errors = self.shared
+        for off in errors.T:
+            yield [x + slope @ off for x, slope in zip(self.deviation, self.slope)]
 
     def notes(self) -> dict[str, dict[str, Any]]:
         """Return topic -> what a report says of each IMU."""
@@ -213,7 +231,7 @@ def _linearised(track, imus, deviation, mounting, root):
     ]
     for i, imu in enumerate(imus):
         expected, turn, change = as_mounted(
-            predicted[:, i], mounting[i], track.period, track.kernel
+            predicted[:, i], imu.rotation, mounting[i], track.period, track.kernel
         )
         stamps = imu.t - mounting[i, LATE]
         near = (stamps >= track.t[0]) & (stamps <= track.t[-1])
