@@ -189,6 +189,27 @@ class GroupProducts:
         return products_triangle(self.products[:, :last, :last].sum(axis=0))
 
 
+@dataclass(frozen=True, eq=False)
+class Stacked:
+    """
+    What all weighted rows of some stretches say, and the prior.
+
+    products : of columns with each other: P unknowns in units of their prior, W targets, and the
+        target of the prior
+    """
+
+    products: np.ndarray
+
+    @cached_property
+    def triangle(self) -> np.ndarray:
+        """Return the triangle R of these columns, R'R the products."""
+        return products_triangle(self.products)
+
+    def triangle_of(self, column_indices: np.ndarray) -> np.ndarray:
+        """Return the triangle of some columns (k,) alone, in their order."""
+        return products_triangle(self.products[column_indices[:, None], column_indices])
+
+
 class LeftOut:
     """
     Solutions by rows of P unknowns, without each set of stretches.
@@ -292,21 +313,16 @@ class LeftOut:
 
     def stacked(
         self, stretches: Sequence[int] | np.ndarray, targets: np.ndarray | None = None
-    ) -> np.ndarray:
-        """
-        Return the triangle of all weighted rows of ``stretches``, and of the prior.
-
-        Columns are P unknowns in units of their prior, the W ``targets`` (``measured`` by
-        default), and the target of the prior.
-        """
+    ) -> Stacked:
+        """Return the Stacked rows of ``stretches``; targets : W, ``measured`` by default."""
         return self.each_stacked([stretches], targets)[0]
 
     def each_stacked(
         self,
         sets: Sequence[Sequence[int] | np.ndarray],
         targets: np.ndarray | None = None,
-    ) -> list[np.ndarray]:
-        """Return the triangles of each of ``sets`` of stretches; targets : see ``stacked``."""
+    ) -> list[Stacked]:
+        """Return the Stacked rows of each of ``sets`` of stretches; targets : see ``stacked``."""
         if targets is None:
             targets = self.measured
         chosen = np.zeros((len(sets), self.count))
@@ -325,7 +341,7 @@ class LeftOut:
             products[:, index, unknowns:-1] += unit[:, None] * asked[:, :k]
             products[:, unknowns:-1, unknowns:-1] += (target / sd).T @ asked[:, k:]
         products[:, unknowns:-1, :unknowns] = products[:, :unknowns, unknowns:-1].swapaxes(1, 2)
-        return [products_triangle(of_set) for of_set in products]
+        return [Stacked(of_set) for of_set in products]
 
     def _prior_products(self, size):
         """Return products (size + 1, size + 1) of the rows of the prior, whose target is last."""
@@ -334,27 +350,25 @@ class LeftOut:
         out[np.ix_(columns, columns)] = self.prior.rows.T @ self.prior.rows
         return out
 
-    def solve(self, stacked: np.ndarray, column_indices: np.ndarray) -> np.ndarray:
+    def solve(self, stacked: Stacked, column_indices: np.ndarray) -> np.ndarray:
         """
         Return the solutions (P, W + 1) of chosen columns, zero elsewhere, the prior's last.
 
-        stacked : triangle of ``stacked``; column_indices : (k,) of the unknowns
+        stacked : of ``stacked``; column_indices : (k,) of the unknowns
         """
         unknowns, k = len(self.prior.unit), len(column_indices)
-        chosen = stacked[:, np.append(column_indices, np.arange(unknowns, stacked.shape[1]))]
-        R = chosen
-        if k < unknowns:
-            R = products_triangle(chosen.T @ chosen)
+        targets = np.arange(unknowns, len(stacked.products))
+        R = stacked.triangle_of(np.append(column_indices, targets))
         solution = solve_triangular(R[:k, :k], R[:k, k:], check_finite=False)
         out = np.zeros((unknowns, R.shape[1] - k))
         out[column_indices] = solution * self.prior.unit[column_indices, None]
         return out
 
-    def solution(self, stacked: np.ndarray, column_indices: np.ndarray) -> np.ndarray:
+    def solution(self, stacked: Stacked, column_indices: np.ndarray) -> np.ndarray:
         """
         Return the (P,) solution of chosen columns for what was measured, others zero.
 
-        stacked : triangle of ``stacked`` by default; column_indices : (k,) of the unknowns
+        stacked : of ``stacked``, targets by default; column_indices : (k,) of the unknowns
         """
         return self.solve(stacked, column_indices)[:, -2:].sum(1)
 
@@ -409,13 +423,13 @@ class LeftOut:
         return self.wide.sets_left_out()
 
     @cached_property
-    def without(self) -> list[np.ndarray]:
-        """Return the triangle of what was measured without each of the sets."""
+    def without(self) -> list[Stacked]:
+        """Return the Stacked rows of what was measured without each of the sets."""
         return self.each_stacked([self.others(stretches) for stretches in self.sets.every])
 
     @cached_property
-    def without_each(self) -> list[np.ndarray]:
-        """Return the triangle of what was measured without each stretch."""
+    def without_each(self) -> list[Stacked]:
+        """Return the Stacked rows of what was measured without each stretch."""
         return self.each_stacked([self.others([k]) for k in range(self.count)])
 
     def others(self, stretches: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -423,8 +437,8 @@ class LeftOut:
         return np.setdiff1d(np.arange(self.count), stretches)
 
     @cached_property
-    def whole(self) -> np.ndarray:
-        """Return the triangle of what was measured, of all stretches."""
+    def whole(self) -> Stacked:
+        """Return the Stacked rows of what was measured, of all stretches."""
         return self.stacked(range(self.count))
 
     @cached_property
@@ -472,8 +486,8 @@ class LeftOut:
             out[:, k, stretches] = self.errors(x, stretches, targets).transpose(2, 0, 1)
         return out
 
-    def solved_targets(self, stacked: np.ndarray) -> np.ndarray:
-        """Return the solutions (P, W) of all columns for the targets of a ``stacked`` triangle."""
+    def solved_targets(self, stacked: Stacked) -> np.ndarray:
+        """Return the solutions (P, W) of all columns for the targets of ``stacked`` rows."""
         solutions = self.solve(stacked, self.every)
         return solutions[:, :-1] + solutions[:, -1:]
 
@@ -487,15 +501,18 @@ class LeftOut:
         beside them
         """
         unknowns, k = len(self.prior.unit), len(column_indices)
+        measured_and_prior = len(self.whole.products) + np.arange(-2, 0)
+        chosen = np.concatenate([column_indices, alternatives, measured_and_prior])
         out = np.full((len(alternatives), len(self.without), self.count), np.nan)
-        for n, (left_out, T) in enumerate(zip(self.sets.every, self.without)):
-            columns = [T[:, column_indices], T[:, alternatives], T[:, -2:].sum(1)]
-            chosen = np.column_stack(columns)
-            R = products_triangle(chosen.T @ chosen)
-            beside, target = R[k:, k:-1], R[k:, -1]
+        for n, (left_out, stacked) in enumerate(zip(self.sets.every, self.without)):
+            R = stacked.triangle_of(chosen)
+            columns, measured = R[:, :-2], R[:, -2:].sum(1)
+            beside, target = columns[k:, k:], measured[k:]
             share = beside.T @ target / np.maximum((beside**2).sum(0), 1e-300)
             x = np.zeros((unknowns, len(alternatives)))
-            x[column_indices] = solve_triangular(R[:k, :k], R[:k, -1:] - R[:k, k:-1] * share)
+            x[column_indices] = solve_triangular(
+                columns[:k, :k], measured[:k, None] - columns[:k, k:] * share
+            )
             x[alternatives, np.arange(len(alternatives))] = share
             params = x * self.prior.unit[:, None]
             out[:, n, left_out] = self.group_errors(group, params, left_out).T
