@@ -287,7 +287,7 @@ def ridge(problem: Problem) -> Estimate:
 def ridge_and_weights(problem: Problem) -> tuple[np.ndarray, dict[str, float]]:
     """Return params (b,) and standard deviations by group of ``ridge``, without errors."""
     _, standard_deviation = two_step(problem)
-    prior = np.column_stack(prior_rows(problem.base))
+    prior = triangle(np.asfortranarray(np.column_stack(prior_rows(problem.base))))
     beta = problem.base.nominal()
     for number in range(RIDGE_ROUNDS):  # the weights from the residuals of the final kind
         effective = effective_standard_deviation(problem, standard_deviation)

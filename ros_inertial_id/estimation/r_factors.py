@@ -226,11 +226,9 @@ class RFactors:
         Return (A (p, p) upper triangular, b (p,), |residual outside A|) of the weighted rows.
 
         standard_deviation : name -> standard deviation of the group's rows; ones by default
-        prior : further rows (m, p + 1), the target last
+        prior : upper triangle (p + 1, p + 1) of further rows, the target last
         """
         weighted = []
-        if prior is not None:
-            weighted.append(prior)
         for name, group in self.groups.items():
             rows = np.zeros((len(group.R), self.size + 1))
             rows[:, group.columns] = group.R[:, :Y]
@@ -238,7 +236,7 @@ class RFactors:
             if standard_deviation:
                 rows /= standard_deviation[name]
             weighted.append(rows)
-        R = triangle(stack(weighted))
+        R = triangle(stack(weighted), prior)
         return R[:-1, :-1], R[:-1, -1], abs(R[-1, -1])
 
     def rows(self) -> float:

@@ -128,6 +128,22 @@ class GroupProducts:
         """Return the number k of unknowns, behind which the elements are."""
         return len(self.index)
 
+    @cached_property
+    def of_all(self) -> np.ndarray:
+        """Return the products (k + e, k + e) of all stretches together."""
+        return np.asarray(self.products.sum(axis=0))
+
+    def of_sets(self, sets: np.ndarray, elements: int) -> np.ndarray:
+        """
+        Return the products (m, k + e, k + e) of ``sets`` of stretches, first ``elements`` alone.
+
+        sets : (m, stretches) bool
+        """
+        last = self.count + elements
+        if sets.all():
+            return np.repeat(self.of_all[None, :last, :last], len(sets), axis=0)
+        return np.tensordot(sets.astype(float), self.products[:, :last, :last], 1)
+
     def about(self, T: np.ndarray) -> 'GroupProducts':
         """Return the products about unknowns x', x = T x', T (P, P')."""
         combination = T[self.index]
@@ -186,7 +202,7 @@ class GroupProducts:
     def triangle(self, elements: int) -> np.ndarray:
         """Return R (k + e, k + e) of all stretches, upper, with the first ``elements`` alone."""
         last = self.count + elements
-        return products_triangle(self.products[:, :last, :last].sum(axis=0))
+        return products_triangle(self.of_all[:last, :last])
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,16 +341,15 @@ class LeftOut:
         """Return the Stacked rows of each of ``sets`` of stretches; targets : see ``stacked``."""
         if targets is None:
             targets = self.measured
-        chosen = np.zeros((len(sets), self.count))
+        chosen = np.zeros((len(sets), self.count), dtype=bool)
         for of_set, stretches in zip(chosen, sets):
-            of_set[np.asarray(stretches, dtype=int)] = 1.0
+            of_set[np.asarray(stretches, dtype=int)] = True
         unknowns, elements = len(self.prior.unit), targets.shape[1]
         of_prior = self._prior_products(unknowns + targets.shape[2])
         products = np.repeat(of_prior[None], len(sets), axis=0)
         for group, target, sd in zip(self.groups, targets, self.sd):
             k, index = group.count, group.index
-            last = k + elements
-            of_group = np.tensordot(chosen, group.products[:, :last, :last], 1)
+            of_group = group.of_sets(chosen, elements)
             unit = self.prior.unit[index] / sd
             asked = of_group[:, :, k:] @ (target / sd)
             products[:, index[:, None], index] += unit[:, None] * of_group[:, :k, :k] * unit

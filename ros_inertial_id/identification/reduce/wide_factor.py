@@ -139,8 +139,8 @@ class WideFactor:
                     size = len(group.columns) + 1
                     products = np.zeros((len(self.stretches), size, size))
                     out[name] = group.columns, products
-                rows = group.R[group.R.any(axis=1), :-1]  # fewer where it has few samples
-                out[name][1][number] = rows.T @ rows
+                R = group.R[:, :-1]
+                out[name][1][number] = R.T @ R
         return out
 
     @property
