@@ -97,6 +97,11 @@ class Prior:
         """Return the Prior of the unknowns ``column_indices`` (k,), the others zero."""
         return Prior(self.unit[column_indices], self.rows[:, np.append(column_indices, -1)])
 
+    @cached_property
+    def products(self) -> np.ndarray:
+        """Return the products (P + 1, P + 1) of the columns of the rows."""
+        return self.rows.T @ self.rows
+
 
 @dataclass(frozen=True)
 class Weights:
@@ -352,7 +357,10 @@ class LeftOut:
             of_group = group.of_sets(chosen, elements)
             unit = self.prior.unit[index] / sd
             asked = of_group[:, :, k:] @ (target / sd)
-            products[:, index[:, None], index] += unit[:, None] * of_group[:, :k, :k] * unit
+            places = (index[:, None] * products.shape[1] + index).ravel()
+            scaled = of_group[:, :k, :k] * (unit[:, None] * unit)
+            for of_set, of_rows in zip(products.reshape(len(sets), -1), scaled):
+                of_set[places] += of_rows.ravel()
             products[:, index, unknowns:-1] += unit[:, None] * asked[:, :k]
             products[:, unknowns:-1, unknowns:-1] += (target / sd).T @ asked[:, k:]
         products[:, unknowns:-1, :unknowns] = products[:, :unknowns, unknowns:-1].swapaxes(1, 2)
@@ -360,9 +368,11 @@ class LeftOut:
 
     def _prior_products(self, size):
         """Return products (size + 1, size + 1) of the rows of the prior, whose target is last."""
-        columns = np.append(self.every, size)
+        of_prior, unknowns = self.prior.products, len(self.prior.unit)
         out = np.zeros((size + 1, size + 1))
-        out[np.ix_(columns, columns)] = self.prior.rows.T @ self.prior.rows
+        out[:unknowns, :unknowns] = of_prior[:-1, :-1]
+        out[:unknowns, -1] = out[-1, :unknowns] = of_prior[:-1, -1]
+        out[-1, -1] = of_prior[-1, -1]
         return out
 
     def solve(self, stacked: Stacked, column_indices: np.ndarray) -> np.ndarray:
