@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .base_parameters import BaseParameters
-from .least_squares import pseudo_inverse, ROUNDING
+from .least_squares import ROUNDING, smallest_solution
 from .r_factors import RFactors, triangle
 from ..errors import EstimationError
 from ..lapack import lapack, solve_triangular
@@ -173,7 +173,7 @@ def solve(system: tuple[np.ndarray, np.ndarray, float], base: BaseParameters) ->
     nominal = base.nominal()
     if lapack.dtrcon(A * scale, norm='1', uplo='U')[0] > WELL_CONDITIONED:
         return solve_triangular(A, b)
-    return nominal + pseudo_inverse(A, scale) @ (b - A @ nominal)
+    return nominal + smallest_solution(A, b - A @ nominal, scale)
 
 
 def prior_rows(base: BaseParameters) -> tuple[np.ndarray, np.ndarray]:

@@ -29,6 +29,15 @@ def pseudo_inverse(rows: np.ndarray, scale: np.ndarray | float = 1.0) -> np.ndar
     return np.asarray((np.linalg.pinv(rows * scale, rcond=ROUNDING).T * scale).T)
 
 
+def smallest_solution(rows: np.ndarray, target: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """
+    Return the smallest of the solutions (p,) of ``rows`` (m, p) for a ``target`` (m,).
+
+    scale : (p,) of the parameters, in which it is the smallest
+    """
+    return scale * np.linalg.lstsq(rows * scale, target, rcond=ROUNDING)[0]
+
+
 def nonnegative_solution(A: np.ndarray, b: np.ndarray) -> np.ndarray:
     """
     Return the x (p,), none below zero, of least |A x - b| (Lawson and Hanson 1974, 23.3).
