@@ -129,7 +129,9 @@ def test_a_solution_leaves_its_prior_as_it_was(arm):
     judge = columns.about(np.eye(len(every)), columns.prior.of(every), columns.weights)
     before = judge.prior.rows.copy()
     np.testing.assert_allclose(
-        judge.whole.triangle, columns.whole.triangle, atol=1e-9 * np.abs(columns.whole.triangle).max()
+        judge.whole.triangle,
+        columns.whole.triangle,
+        atol=1e-9 * np.abs(columns.whole.triangle).max(),
     )
     np.testing.assert_array_equal(judge.prior.rows, before)
 
