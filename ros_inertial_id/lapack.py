@@ -32,9 +32,11 @@ def _alone(name: str, folder: str = '') -> Any:
 def _lapack() -> Any:
     """Return the extension module, or scipy.linalg.lapack where scipy keeps it elsewhere."""
     module = _alone('_flapack', 'linalg')
-    if module is None:
-        from scipy.linalg import lapack as module
-    return module
+    if module is not None:
+        return module
+    from scipy.linalg import lapack
+
+    return lapack
 
 
 def scipy_version() -> str:

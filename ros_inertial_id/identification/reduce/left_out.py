@@ -99,7 +99,7 @@ class Prior:
 
     @cached_property
     def products(self) -> np.ndarray:
-        """Return the products (P + 1, P + 1) of the columns of the rows."""
+        """Return the sums (P + 1, P + 1) of products of two columns of the rows."""
         return self.rows.T @ self.rows
 
 

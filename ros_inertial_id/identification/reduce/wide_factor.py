@@ -335,7 +335,7 @@ def _of_recording(
 def empty_factor(
     method: Method, robot: Any, structure: Structure, elements: bool = True
 ) -> WideFactor:
-    """Return the WideFactor of a ``structure`` without rows, ``elements`` : see ``wide_factor``."""
+    """Return the WideFactor of a ``structure`` without rows; elements : see ``wide_factor``."""
     gravity_columns = np.zeros(0, dtype=int)
     if elements and isinstance(method, Tiltable):
         weighing = [not p.law and p.unit in WEIGHING_UNITS for p in structure.columns]
