@@ -166,7 +166,8 @@ def log_ratio(errors: np.ndarray, others: np.ndarray) -> tuple[float, float]:
 
     errors, others : (count,) or (sets, count) of independent stretches, of two models
     """
-    ratios = np.nanmean(np.atleast_2d(np.log(errors / others)), axis=0)
+    of_sets = np.atleast_2d(np.log(errors / others))
+    ratios = of_sets.mean(axis=0, where=~np.isnan(of_sets))
     standard_error = 0.0
     if len(ratios) > 1:
         standard_error = float(ratios.std(ddof=1) / np.sqrt(len(ratios)))

@@ -134,6 +134,11 @@ class GroupProducts:
         return len(self.index)
 
     @cached_property
+    def measured_squares(self) -> np.ndarray:
+        """Return the sums of squares (stretches,) of what was measured."""
+        return self.products[:, self.count, self.count]
+
+    @cached_property
     def of_all(self) -> np.ndarray:
         """Return the products (k + e, k + e) of all stretches together."""
         return np.asarray(self.products.sum(axis=0))
@@ -432,15 +437,18 @@ class LeftOut:
         """
         of_group = self.groups[group]
         chosen = np.asarray(stretches, dtype=int)
-        target = np.ones((1, 1))
-        if targets is not None:
+        if targets is None:
+            target = np.ones((1, 1))
+            target_squares = effort_squares = of_group.measured_squares[chosen, None]
+        else:
             target = targets[group]
-        squares = of_group.squares(x, target, chosen)
-        if self.floor:
-            driven = np.zeros_like(target)
-            driven[self.elements.efforts] = target[self.elements.efforts]
-            squares += self.floor**2 * of_group.target_squares(driven, chosen)
-        return np.maximum(squares, EXACT_ERROR * of_group.target_squares(target, chosen))
+            target_squares = effort_squares = of_group.target_squares(target, chosen)
+            if self.floor:
+                efforts = np.zeros_like(target)
+                efforts[self.elements.efforts] = target[self.elements.efforts]
+                effort_squares = of_group.target_squares(efforts, chosen)
+        squares = of_group.squares(x, target, chosen) + self.floor**2 * effort_squares
+        return np.maximum(squares, EXACT_ERROR * target_squares)
 
     @cached_property
     def sets(self) -> SetsLeftOut:
