@@ -303,8 +303,8 @@ class _Trials:
         self.harmonics: dict[str, set[str]] = {}
         self.usual_constants_number = usual_constants(self.constants)
         self.confounded = self._confounded()
-        self._taken: dict[tuple[str, ...], np.ndarray] = {}
         self.not_shown |= {column.name for column in self.confounded}
+        self._taken: dict[tuple[str, ...], np.ndarray] = {}  # of extras, once that is known
         shown = {p.law for p in self.parameters if p.name not in self.not_shown}
         self.laws = tuple(sorted(law for law in self.optional & shown if LAWS[law].optional))
         self.tilt_extras = _tilt_extras(data, model_columns)
