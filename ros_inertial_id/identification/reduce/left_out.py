@@ -232,7 +232,7 @@ class Stacked:
         return products_triangle(self.products)
 
     def triangle_of(self, column_indices: np.ndarray) -> np.ndarray:
-        """Return the triangle of some columns (k,) alone, in their order."""
+        """Return the triangle of some ``column_indices`` (k,) alone, in their order."""
         return products_triangle(self.products[column_indices[:, None], column_indices])
 
 
@@ -363,7 +363,7 @@ class LeftOut:
             unit = self.prior.unit[index] / sd
             asked = of_group[:, :, k:] @ (target / sd)
             places = (index[:, None] * products.shape[1] + index).ravel()
-            scaled = of_group[:, :k, :k] * (unit[:, None] * unit)
+            scaled = unit[:, None] * of_group[:, :k, :k] * unit
             for of_set, of_rows in zip(products.reshape(len(sets), -1), scaled):
                 of_set[places] += of_rows.ravel()
             products[:, index, unknowns:-1] += unit[:, None] * asked[:, :k]
