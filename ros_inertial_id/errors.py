@@ -20,7 +20,10 @@ def printable(text: object) -> str:
 
 def path_text(path: object) -> str:
     """Return a ``path`` as text that UTF-8 can write, whatever the locale or its bytes are."""
-    return str(path).encode('utf-8', 'surrogateescape').decode('utf-8', 'backslashreplace')
+    text = str(path)
+    if text.isascii():
+        return text
+    return text.encode('utf-8', 'surrogateescape').decode('utf-8', 'backslashreplace')
 
 
 class InertialIdError(Exception):

@@ -2,7 +2,8 @@
 LAPACK: that of scipy.linalg.lapack, without what imports beside it.
 
 scipy.linalg imports numpy.testing, numpy.f2py and more, which takes as long as all checks of a
-recording.  Its extension module needs none of that and is loaded by itself.
+recording, scipy itself a tenth of that.  The extension module needs none of that and is loaded by
+itself; so is the file with scipy's version.
 
 lapack : the routines, see scipy.linalg.lapack
 """
@@ -14,18 +15,38 @@ from typing import Any
 import numpy as np
 
 
-def _lapack() -> Any:
-    """Return the extension module, or scipy.linalg.lapack where scipy keeps it elsewhere."""
-    spec = find_spec('scipy')
-    folders = spec.submodule_search_locations if spec else None
-    spec = PathFinder.find_spec(f'{__package__}._flapack', [f'{f}/linalg' for f in folders or ()])
+def _alone(name: str, folder: str = '') -> Any:
+    """Return a module in a ``folder`` of scipy, loaded by itself, None where there is none."""
+    scipy = find_spec('scipy')
+    if scipy is None:
+        return None
+    folders = [f'{location}/{folder}' for location in scipy.submodule_search_locations or ()]
+    spec = PathFinder.find_spec(f'{__package__}.{name}', folders)
     if spec is None or spec.loader is None:
-        from scipy.linalg import lapack
-
-        return lapack
+        return None
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def _lapack() -> Any:
+    """Return the extension module, or scipy.linalg.lapack where scipy keeps it elsewhere."""
+    module = _alone('_flapack', 'linalg')
+    if module is not None:
+        return module
+    from scipy.linalg import lapack
+
+    return lapack
+
+
+def scipy_version() -> str:
+    """Return the version of scipy."""
+    module = _alone('version')
+    if module is not None:
+        return str(module.version)
+    import scipy
+
+    return str(scipy.__version__)
 
 
 lapack = _lapack()

@@ -220,7 +220,7 @@ class _Beside:
         additions = [addition for addition, *_ in self.additions]
         rows: Any = _RowsWithAdditions(self.method, additions, self.near_described)
         data = replace(self.data, method=rows)
-        more = wide_factor(data, structure, every, alike=wide, gravity=False)
+        more = wide_factor(data, structure, every, alike=wide, elements=False)
         return ModelColumns(more, columns.given, self.plain)
 
     def _weighed(self):

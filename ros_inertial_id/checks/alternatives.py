@@ -317,7 +317,7 @@ def _described_gravity(test):
     )
     unknowns = len(judge.prior.unit)
     stacked = judge.stacked(range(judge.count), targets)
-    rest = stacked[unknowns:, unknowns:]
+    rest = stacked.triangle[unknowns:, unknowns:]
     usual = 10.0  # [m/s^2]
     rows = np.vstack([usual * rest[:, :3], np.eye(3)])
     target = np.append(rest[:, 3] + rest[:, 4], np.zeros(3))

@@ -294,7 +294,7 @@ class _Scores:
         judge = pieces.judge
         unknowns = len(judge.prior.unit)
         self._judge = judge
-        self._R = judge.whole[:unknowns, :unknowns]
+        self._R = judge.whole.triangle[:unknowns, :unknowns]
         self._solution = pieces.solution(judge, pieces.test.plain)
 
     def __call__(self, courses: Courses) -> np.ndarray:

@@ -460,7 +460,7 @@ class RecordingUnderTest:
             brakes[self.names.index(parameter.owner), k] = speed
         stacked = judge.stacked(range(judge.count), self.targets([self.plain], FREE))
         x = judge.solved_targets(stacked)[:, 0]
-        R = stacked[:unknowns, :unknowns]
+        R = stacked.triangle[:unknowns, :unknowns]
         scaled = brakes * judge.prior.unit
         spread = solve_triangular(R, scaled.T, trans=True, check_finite=False)
         return -brakes @ x / np.maximum(np.linalg.norm(spread, axis=0), TINY)
@@ -487,7 +487,7 @@ class Sizes:
         targets += [test.element(elements.slope(j)) for j in range(count)]
         stacked = judge.stacked(range(judge.count), np.stack(targets, axis=2))
         unknowns = len(judge.prior.unit)
-        self._rest = stacked[unknowns:, unknowns:]
+        self._rest = stacked.triangle[unknowns:, unknowns:]
 
     def of(self, combination: np.ndarray, usual: float, base: np.ndarray | None = None) -> float:
         """

@@ -129,9 +129,9 @@ def _residual_beside(data: Dataset, other: Dataset) -> tuple[float, float]:
     every = -(-data.samples(training=True) // COMPARED_SAMPLES)
     plain = np.arange(len(structure.base))
     gravity = data.robot.gravity_base
-    rows = wide_factor(here, structure, every, gravity=False)
+    rows = wide_factor(here, structure, every, elements=False)
     model = ModelColumns(rows, gravity, plain)
-    rows_of_other = wide_factor(there, structure, every, rows, gravity=False)
+    rows_of_other = wide_factor(there, structure, every, rows, elements=False)
     model_of_other = ModelColumns(rows_of_other, gravity, plain, weights=model.weights)
     (errors,) = model.left_out([plain])
     (errors_of_other,) = model_of_other.left_out([plain])

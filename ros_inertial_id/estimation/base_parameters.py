@@ -217,16 +217,16 @@ def _first_independent(A, rank, singular):
     if rank < len(singular):
         noise = max(singular[rank], noise)
     tolerance = np.sqrt(noise * singular[rank - 1])
-    basis = np.zeros((A.shape[0], 0))
-    chosen = []
+    axes = np.zeros(A.shape, order='F')  # as many columns are set as are chosen
+    chosen: list[int] = []
     for k in range(A.shape[1]):
-        column = A[:, k]
+        column, basis = A[:, k], axes[:, : len(chosen)]
         for _ in range(2):  # twice is enough (Kahan): orthogonal to working precision
             column = column - basis @ (basis.T @ column)
         length = np.linalg.norm(column)
         if length > tolerance:
+            axes[:, len(chosen)] = column / length
             chosen.append(k)
-            basis = np.column_stack([basis, column / length])
     if len(chosen) != rank:
         around_rank = singular[max(0, rank - 2) : rank + 2]
         raise EstimationError(

@@ -135,7 +135,7 @@ def consistent(
 def _covariance(curvature, K, free):
     """Return the covariance (b, b) of K x, x in the span of ``free``, by a Hessian (p, p)."""
     K_free = K @ free
-    covariance = K_free @ np.linalg.solve(free.T @ curvature @ free, K_free.T)
+    covariance = K_free @ np.linalg.solve(_along(curvature, free), K_free.T)
     return (covariance + covariance.T) / 2
 
 
@@ -168,8 +168,8 @@ def weighed(
         cost = replace(cost, weight_of_bodies=weight)
         x, _ = _minimise(cost, x, free)
         curvature, prior = _curvatures(cost, x, free)
-        gain = np.linalg.slogdet(free.T @ curvature @ free)[1]
-        gain -= np.linalg.slogdet(free.T @ prior @ free)[1]
+        gain = np.linalg.slogdet(_along(curvature, free))[1]
+        gain -= np.linalg.slogdet(_along(prior, free))[1]
         log_evidence = -cost.value(x) + weight * cost.value_of_described - 0.5 * gain
         out.append(WeighedBodies(weight, float(log_evidence), K @ x))
     return out
@@ -509,13 +509,20 @@ def _minimise(cost, x, free, enough=DECREMENT):
     return best, steps
 
 
+def _along(hessian, free):
+    """Return a Hessian (f, f) along the directions ``free`` (p, f), of one about all (p, p)."""
+    if free.shape[0] == free.shape[1]:  # the axes themselves
+        return hessian
+    return free.T @ hessian @ free
+
+
 def _curvatures(cost, x, free):
     """Return the Hessians (p, p) at the minimum x that errors follow from: with data, without."""
     C_free = cost.C @ free
     inside = np.zeros(len(cost.C))
     for _ in range(WIDENINGS):
         prior = cost.without_data(x, inside)[1]
-        curvature = free.T @ (cost.gram + prior) @ free
+        curvature = _along(cost.gram + prior, free)
         variances = np.einsum('ij,ji->i', C_free, np.linalg.solve(curvature, C_free.T))
         inside = np.sqrt(variances)
     prior = cost.without_data(x, inside)[1]

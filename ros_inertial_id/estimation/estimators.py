@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .base_parameters import BaseParameters
-from .least_squares import full_rank_solution, pseudo_inverse, ROUNDING
+from .least_squares import ROUNDING, smallest_solution
 from .r_factors import RFactors, triangle
 from ..errors import EstimationError
 from ..lapack import lapack, solve_triangular
@@ -173,7 +173,7 @@ def solve(system: tuple[np.ndarray, np.ndarray, float], base: BaseParameters) ->
     nominal = base.nominal()
     if lapack.dtrcon(A * scale, norm='1', uplo='U')[0] > WELL_CONDITIONED:
         return solve_triangular(A, b)
-    return nominal + pseudo_inverse(A, scale) @ (b - A @ nominal)
+    return nominal + smallest_solution(A, b - A @ nominal, scale)
 
 
 def prior_rows(base: BaseParameters) -> tuple[np.ndarray, np.ndarray]:
@@ -287,11 +287,12 @@ def ridge(problem: Problem) -> Estimate:
 def ridge_and_weights(problem: Problem) -> tuple[np.ndarray, dict[str, float]]:
     """Return params (b,) and standard deviations by group of ``ridge``, without errors."""
     _, standard_deviation = two_step(problem)
-    prior_A, prior_b = prior_rows(problem.base)
+    prior = triangle(np.asfortranarray(np.column_stack(prior_rows(problem.base))))
     beta = problem.base.nominal()
     for number in range(RIDGE_ROUNDS):  # the weights from the residuals of the final kind
-        A, b, _ = problem.factors.system(effective_standard_deviation(problem, standard_deviation))
-        beta = full_rank_solution(np.vstack([A, prior_A]), np.concatenate([b, prior_b]))
+        effective = effective_standard_deviation(problem, standard_deviation)
+        A, b, _ = problem.factors.system(effective, prior)
+        beta = solve_triangular(A, b)
         before, standard_deviation = standard_deviation, group_standard_deviation(problem, beta)
         if number and _settled(standard_deviation, before):
             break

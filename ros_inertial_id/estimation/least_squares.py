@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .r_factors import triangle
-from ..lapack import solve_triangular
 
 ROUNDING = 1e-12  # of the largest singular value: a thousand times that of one sum
 LARGEST_NOISE = 1e-6  # relative singular values above it are structure, whatever gap follows
@@ -30,10 +29,13 @@ def pseudo_inverse(rows: np.ndarray, scale: np.ndarray | float = 1.0) -> np.ndar
     return np.asarray((np.linalg.pinv(rows * scale, rcond=ROUNDING).T * scale).T)
 
 
-def full_rank_solution(A: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the solution (p,) of rows A (m, p), b (m,) that show every direction."""
-    R = triangle(np.asfortranarray(np.column_stack([A, b])))
-    return solve_triangular(R[:-1, :-1], R[:-1, -1])
+def smallest_solution(rows: np.ndarray, target: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """
+    Return the smallest of the solutions (p,) of ``rows`` (m, p) for a ``target`` (m,).
+
+    scale : (p,) of the parameters, in which it is the smallest
+    """
+    return scale * np.linalg.lstsq(rows * scale, target, rcond=ROUNDING)[0]
 
 
 def nonnegative_solution(A: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -86,18 +86,21 @@ def products_triangle(products: np.ndarray) -> np.ndarray:
 
 
 def combined(products: np.ndarray, T: np.ndarray) -> np.ndarray:
-    """Return T' P T (..., m, m): ``products`` P (..., k, k) about combinations T (k, m)."""
-    half = combined_columns(products, T)
-    return combined_columns(half.swapaxes(-1, -2), T)
+    """
+    Return T' P T (..., m, m): ``products`` P (..., k, k) about combinations T (k, m).
 
-
-def combined_columns(rows: np.ndarray, T: np.ndarray) -> np.ndarray:
-    """Return ``rows`` (..., k) @ T (k, m), most columns of which are one of those of ``rows``."""
-    alone = np.count_nonzero(T, axis=0) == 1
-    column = np.abs(T[:, alone]).argmax(axis=0)
-    out = np.empty((*rows.shape[:-1], T.shape[1]))
-    out[..., alone] = rows[..., column] * T[column, np.flatnonzero(alone)]
-    out[..., ~alone] = rows @ T[:, ~alone]
+    Most of them are one column times a number: these are taken, not multiplied out.
+    """
+    of_one = np.count_nonzero(T, axis=0) == 1
+    column = np.abs(T).argmax(axis=0)
+    factor = np.where(of_one, T[column, np.arange(len(column))], 0.0)
+    of_several = T[:, ~of_one]
+    half = np.take(products, column, axis=-2)  # rows first: they lie together
+    half *= factor[:, None]
+    half[..., ~of_one, :] = of_several.T @ products
+    out = np.take(half, column, axis=-1)
+    out *= factor
+    out[..., ~of_one] = half @ of_several
     return out
 
 
@@ -215,12 +218,15 @@ class RFactors:
         return out
 
     def system(
-        self, standard_deviation: Mapping[str, float] | None = None
+        self,
+        standard_deviation: Mapping[str, float] | None = None,
+        prior: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray, float]:
         """
         Return (A (p, p) upper triangular, b (p,), |residual outside A|) of the weighted rows.
 
         standard_deviation : name -> standard deviation of the group's rows; ones by default
+        prior : upper triangle (p + 1, p + 1) of further rows, the target last
         """
         weighted = []
         for name, group in self.groups.items():
@@ -230,7 +236,7 @@ class RFactors:
             if standard_deviation:
                 rows /= standard_deviation[name]
             weighted.append(rows)
-        R = triangle(np.asfortranarray(np.vstack(weighted)))
+        R = triangle(stack(weighted), prior)
         return R[:-1, :-1], R[:-1, -1], abs(R[-1, -1])
 
     def rows(self) -> float:

@@ -293,6 +293,8 @@ def normal_equations(
     out = np.zeros((len(folds), size + 1, size + 1))
     for sums, factors in zip(out, folds):
         for name, group in factors.groups.items():
-            rows = np.column_stack([group.equations(factors.size)[:, :size], group.R[:, -2]])
-            sums += rows.T @ rows / sigma[name] ** 2
+            own = group.columns < size
+            columns = np.append(group.columns[own], size)
+            rows = np.column_stack([group.R[:, :-2][:, own], group.R[:, -2]])
+            sums[columns[:, None], columns] += rows.T @ rows / sigma[name] ** 2
     return out

@@ -60,6 +60,16 @@ def test_folded_blocks_give_the_batch_solution(blocks, standard_deviation):
     np.testing.assert_array_equal(np.tril(A, -1), 0.0)
 
 
+def test_a_prior_counts_as_further_rows(blocks):
+    prior = np.triu(np.random.default_rng(5).normal(size=(SIZE + 1, SIZE + 1)))
+    A, b, _ = accumulated(blocks).system(None, prior)
+    W, y = rows_of(blocks, None)
+    W, y = np.vstack([W, prior[:, :-1]]), np.append(y, prior[:, -1])
+    np.testing.assert_allclose(
+        np.linalg.solve(A, b), np.linalg.lstsq(W, y, rcond=None)[0], rtol=1e-10
+    )
+
+
 def test_merged_triangles_are_those_of_all_rows(blocks):
     together = accumulated(blocks)
     apart = accumulated(blocks[:2]).merge(accumulated(blocks[2:]))

@@ -6,6 +6,7 @@ import mujoco_arm
 import numpy as np
 import pytest
 from random_tree import tree_urdf
+import scipy
 import yaml
 
 from ros_inertial_id.api.model import model_of
@@ -158,6 +159,7 @@ def test_the_model_file_holds_everything_that_is_needed(arm3, arm3_recording):
     assert one == other
     assert again.provenance['recordings'][0]['path'] == 'somewhere'
     assert again.provenance['versions']['pinocchio']
+    assert again.provenance['versions']['scipy'] == scipy.__version__
     assert set(again.validity_range) == {'joint1', 'joint2', 'joint3'}
     assert set(again.statistics['prediction_band']['joints']) == set(again.validity_range)
 

@@ -43,6 +43,7 @@ SMALLEST_TILT = 0.002  # [rad] a tenth of a degree: the same mounting
 TILT_EARNS = 0.05
 OWN_CONSTANT_ERRORS = 3.0  # by 2, one of fifteen wins by chance at every third joint
 HARMONIC_ERRORS = 4.0  # up to four orders are asked in every joint, of a dozen stretches
+Constant = tuple[str, float | None]  # law and constant in it
 ROUNDING_GAP = 1e-12  # of logarithms: candidates that differ by less are alike
 
 
@@ -165,7 +166,8 @@ def log_ratio(errors: np.ndarray, others: np.ndarray) -> tuple[float, float]:
 
     errors, others : (count,) or (sets, count) of independent stretches, of two models
     """
-    ratios = np.nanmean(np.atleast_2d(np.log(errors / others)), axis=0)
+    of_sets = np.atleast_2d(np.log(errors / others))
+    ratios = of_sets.mean(axis=0, where=~np.isnan(of_sets))
     standard_error = 0.0
     if len(ratios) > 1:
         standard_error = float(ratios.std(ddof=1) / np.sqrt(len(ratios)))
@@ -275,7 +277,7 @@ class _Trials:
     constants : sets of them that are tried; usual_constants_number : of the one tried first
     laws : that take part only where they predict better
     joint_by_joint : whether there is one set alone, each joint with its own constants
-    alternatives : {coefficient: its columns, one of each constant}
+    alternatives : {coefficient: its columns, by the constant of each}
     harmonics : {extra: names of its coefficients} of those of single joints
     not_shown : names of what takes part in no model: of joints that rest, and ``confounded``
     tilt_extras : (GRAVITY,) where the torques can show a tilt; asked_tilt_extras : where it may be
@@ -285,9 +287,10 @@ class _Trials:
     def __init__(self, data: Dataset, model_columns: ModelColumns) -> None:
         self.model_columns, self.parameters = model_columns, model_columns.parameters
         self.not_shown = resting_columns(model_columns.wide)
-        self.alternatives: dict[str, list[int]] = {}
+        self.alternatives: dict[str, dict[Constant, int]] = {}
         for k, parameter in enumerate(self.parameters):
-            self.alternatives.setdefault(parameter.name, []).append(k)
+            of_name = self.alternatives.setdefault(parameter.name, {})
+            of_name[parameter.law, parameter.nonlinear] = k
         structure = model_columns.wide.structure
         self.joint_by_joint = not _chooses_laws(data)
         self.optional: set[str] = set()
@@ -301,6 +304,7 @@ class _Trials:
         self.usual_constants_number = usual_constants(self.constants)
         self.confounded = self._confounded()
         self.not_shown |= {column.name for column in self.confounded}
+        self._taken: dict[tuple[str, ...], np.ndarray] = {}  # of extras, once that is known
         shown = {p.law for p in self.parameters if p.name not in self.not_shown}
         self.laws = tuple(sorted(law for law in self.optional & shown if LAWS[law].optional))
         self.tilt_extras = _tilt_extras(data, model_columns)
@@ -311,7 +315,8 @@ class _Trials:
 
     def _confounded(self):
         """Return the Confounded columns of laws that not every model has."""
-        common = self.column_indices(self.constants[self.usual_constants_number], ())
+        constants = self.constants[self.usual_constants_number]
+        common = self._with_constants(constants, self._taking_part(()))
         asked = {law for law in self.optional if LAWS[law].optional}
         optional = [p.law in asked and self._is_shown(p) for p in self.parameters]
         return confounded(self.model_columns, common, np.flatnonzero(optional))
@@ -332,6 +337,11 @@ class _Trials:
             return True
         return any(parameter.name in self.harmonics.get(extra, ()) for extra in extras)
 
+    def _taking_part(self, extras):
+        """Return whether (columns,) each is one of a model with these ``extras``, tilts last."""
+        tilted = GRAVITY in extras
+        return np.array([*(self.takes_part(p, extras) for p in self.parameters), tilted, tilted])
+
     def orders(self) -> dict[str, list[int]]:
         """Return {joint: harmonics of which its positions hold a whole period}."""
         out: dict[str, set[int]] = {}
@@ -351,16 +361,26 @@ class _Trials:
         return extra
 
     def column_indices(
-        self, constants: Mapping[str, Parameter], extras: Sequence[str]
+        self, constants: Mapping[str, Parameter], extras: tuple[str, ...]
     ) -> np.ndarray:
         """Return the indices of the columns of a model, tilts last."""
-        taken = np.array([self.takes_part(p, extras) for p in self.parameters])
+        if extras not in self._taken:
+            self._taken[extras] = self._taking_part(extras)
+        return self._with_constants(constants, self._taken[extras])
+
+    def _with_constants(self, constants, taking_part):
+        """Return the indices of columns ``taking_part`` (columns,), one of each constant."""
+        taken = taking_part.copy()
         for name, parameter in constants.items():
-            alternatives = self.alternatives.get(name, [])
-            others = [k for k in alternatives if self.parameters[k] != parameter]
-            taken[others] = False
-        tilted = GRAVITY in extras
-        return np.flatnonzero([*taken, tilted, tilted])
+            alternatives = list(self.alternatives[name].values())
+            taken[alternatives] = False
+            column = self.column_of(parameter)
+            taken[column] = taking_part[column]
+        return np.flatnonzero(taken)
+
+    def column_of(self, parameter: Parameter) -> int:
+        """Return the column of a ``parameter``."""
+        return self.alternatives[parameter.name][parameter.law, parameter.nonlinear]
 
     def errors_between_constants(
         self, constants_number: int, extras: tuple[str, ...]
@@ -440,7 +460,7 @@ def _constants_of_joints(trials: _Trials, chosen: Candidate) -> dict[str, Parame
 
     The widest of a law are not asked: nothing bounds them.
     """
-    model_columns, parameters = trials.model_columns, trials.model_columns.parameters
+    model_columns = trials.model_columns
     joints = list(model_columns.names)
     constants = dict(chosen.constants)
     for name, common in chosen.constants.items():
@@ -451,8 +471,8 @@ def _constants_of_joints(trials: _Trials, chosen: Candidate) -> dict[str, Parame
         alternatives = [common]
         alternatives += [p for p in tried if p not in (common, widest[p.law])]
         columns = trials.column_indices(constants, chosen.extras)
-        columns = columns[columns != parameters.index(common)]
-        indices = np.array([parameters.index(p) for p in alternatives])
+        columns = columns[columns != trials.column_of(common)]
+        indices = np.array([trials.column_of(p) for p in alternatives])
         errors = model_columns.exchanged(columns, indices, joints.index(common.owner))
         gaps, gap_errors = np.transpose([log_ratio(e, errors[0]) for e in errors])
         better = gaps < -OWN_CONSTANT_ERRORS * gap_errors

@@ -42,7 +42,7 @@ def confounded(
 
     common : columns of every model; a constant torque among them is no part of any column
     """
-    parameters, rows = model_columns.parameters, model_columns.whole
+    parameters, rows = model_columns.parameters, model_columns.whole.triangle
     of_position = [k for k in asked if LAWS[parameters[k].law].position]
     if not of_position:
         return ()

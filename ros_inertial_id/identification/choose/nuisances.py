@@ -24,7 +24,6 @@ from ..prepare.dataset import Dataset
 from ..reduce.described import described_bodies, less_described, measured_targets, USUAL_LOAD
 from ..reduce.left_out import LeftOut, Weights
 from ..reduce.model_columns import common_columns, ModelColumns
-from ...estimation.r_factors import of_columns
 from ...measurement.joints.effort_source import scale_errors
 
 DELAY_OF_ALL, DELAY_OF_JOINT, GAIN_OF_JOINT, ENCODER_ZERO, FLANGE_LOAD = (
@@ -223,7 +222,8 @@ def _beside(model_columns, column_indices, targets, priors):
     """Return columns (r, m), in units of ``priors``, and what was measured (r,), others off."""
     unknowns, k = len(model_columns.prior.unit), len(column_indices)
     stacked = model_columns.stacked(range(model_columns.count), targets)
-    R = of_columns(stacked, np.append(column_indices, np.arange(unknowns, stacked.shape[1])))
+    targets_and_prior = np.arange(unknowns, len(stacked.products))
+    R = stacked.triangle_of(np.append(column_indices, targets_and_prior))
     beyond = R[k:, k:]
     return beyond[:, :-2] * priors, beyond[:, -2:].sum(1)
 
@@ -269,7 +269,7 @@ def _load(data, model_columns):
     stacked = judge.stacked(range(judge.count), targets)
     unknowns = len(judge.prior.unit)
     solution = judge.solved_targets(stacked)[:, 0]
-    inverse = np.linalg.inv(stacked[:unknowns, :unknowns])
+    inverse = np.linalg.inv(stacked.triangle[:unknowns, :unknowns])
     mass = unknowns - len(USUAL_LOAD)
     error = float(judge.prior.unit[mass] * np.linalg.norm(inverse[mass]))
     prior, value = float(USUAL_LOAD[0]), float(solution[mass])

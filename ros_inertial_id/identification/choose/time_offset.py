@@ -26,7 +26,6 @@ from ..reduce.structure import Structure
 from ..reduce.wide_factor import WideFactor
 from ...dynamics.friction import LAWS, never_negative
 from ...estimation.least_squares import nonnegative_solution, standard_errors
-from ...estimation.r_factors import of_columns
 from ...measurement.joints.observation import with_cutoff
 from ...methods.capabilities import LateEfforts
 
@@ -229,13 +228,13 @@ def _brakes(model_columns, column):
 
 def _least_squares_offset(model_columns, stacked, column_indices, brakes):
     """
-    Return the offset [s] of least residual of a ``stacked`` triangle.
+    Return the offset [s] of least residual of ``stacked`` rows.
 
     column_indices : (k,) of what is beside it; brakes : (k,) bool which are not below zero
     """
     unknowns, free = len(model_columns.prior.unit), int((~brakes).sum())
     order = np.concatenate([column_indices[~brakes], column_indices[brakes]])
-    R = of_columns(stacked, np.append(order, unknowns + np.arange(3)))
+    R = stacked.triangle_of(np.append(order, unknowns + np.arange(3)))
     braking, rate = R[free:, free:-3], R[free:, -3]
     target = R[free:, -2:].sum(1)
     if not brakes.any():

@@ -22,6 +22,7 @@ from ...errors import RobotModelError
 from ...estimation.base_parameters import BaseParameters, is_known
 from ...estimation.estimators import Estimate
 from ...estimation.r_factors import one_thread
+from ...lapack import scipy_version
 from ...measurement.recording import Recording
 from ...methods import METHODS
 from ...methods.contract import Robot
@@ -130,7 +131,6 @@ def base_entries(
 def provenance(recordings: Sequence[Recording]) -> dict[str, Any]:
     """Return the provenance of ``recordings``, the time, and the versions of the software."""
     import pinocchio
-    import scipy
 
     return {
         'recordings': [dict(r.provenance) for r in recordings],
@@ -139,7 +139,7 @@ def provenance(recordings: Sequence[Recording]) -> dict[str, Any]:
             'ros_inertial_id': __version__,
             'python': platform.python_version(),
             'numpy': np.__version__,
-            'scipy': scipy.__version__,
+            'scipy': scipy_version(),
             'pinocchio': pinocchio.__version__,
         },
     }

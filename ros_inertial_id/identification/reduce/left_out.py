@@ -97,6 +97,11 @@ class Prior:
         """Return the Prior of the unknowns ``column_indices`` (k,), the others zero."""
         return Prior(self.unit[column_indices], self.rows[:, np.append(column_indices, -1)])
 
+    @cached_property
+    def products(self) -> np.ndarray:
+        """Return the sums (P + 1, P + 1) of products of two columns of the rows."""
+        return self.rows.T @ self.rows
+
 
 @dataclass(frozen=True)
 class Weights:
@@ -127,6 +132,27 @@ class GroupProducts:
     def count(self) -> int:
         """Return the number k of unknowns, behind which the elements are."""
         return len(self.index)
+
+    @cached_property
+    def measured_squares(self) -> np.ndarray:
+        """Return the sums of squares (stretches,) of what was measured."""
+        return self.products[:, self.count, self.count]
+
+    @cached_property
+    def of_all(self) -> np.ndarray:
+        """Return the products (k + e, k + e) of all stretches together."""
+        return np.asarray(self.products.sum(axis=0))
+
+    def of_sets(self, sets: np.ndarray, elements: int) -> np.ndarray:
+        """
+        Return the products (m, k + e, k + e) of ``sets`` of stretches, first ``elements`` alone.
+
+        sets : (m, stretches) bool
+        """
+        last = self.count + elements
+        if sets.all():
+            return np.repeat(self.of_all[None, :last, :last], len(sets), axis=0)
+        return np.tensordot(sets.astype(float), self.products[:, :last, :last], 1)
 
     def about(self, T: np.ndarray) -> 'GroupProducts':
         """Return the products about unknowns x', x = T x', T (P, P')."""
@@ -186,7 +212,28 @@ class GroupProducts:
     def triangle(self, elements: int) -> np.ndarray:
         """Return R (k + e, k + e) of all stretches, upper, with the first ``elements`` alone."""
         last = self.count + elements
-        return products_triangle(self.products[:, :last, :last].sum(axis=0))
+        return products_triangle(self.of_all[:last, :last])
+
+
+@dataclass(frozen=True, eq=False)
+class Stacked:
+    """
+    What all weighted rows of some stretches say, and the prior.
+
+    products : of columns with each other: P unknowns in units of their prior, W targets, and the
+        target of the prior
+    """
+
+    products: np.ndarray
+
+    @cached_property
+    def triangle(self) -> np.ndarray:
+        """Return the triangle R of these columns, R'R the products."""
+        return products_triangle(self.products)
+
+    def triangle_of(self, column_indices: np.ndarray) -> np.ndarray:
+        """Return the triangle of some ``column_indices`` (k,) alone, in their order."""
+        return products_triangle(self.products[column_indices[:, None], column_indices])
 
 
 class LeftOut:
@@ -292,69 +339,66 @@ class LeftOut:
 
     def stacked(
         self, stretches: Sequence[int] | np.ndarray, targets: np.ndarray | None = None
-    ) -> np.ndarray:
-        """
-        Return the triangle of all weighted rows of ``stretches``, and of the prior.
-
-        Columns are P unknowns in units of their prior, the W ``targets`` (``measured`` by
-        default), and the target of the prior.
-        """
+    ) -> Stacked:
+        """Return the Stacked rows of ``stretches``; targets : W, ``measured`` by default."""
         return self.each_stacked([stretches], targets)[0]
 
     def each_stacked(
         self,
         sets: Sequence[Sequence[int] | np.ndarray],
         targets: np.ndarray | None = None,
-    ) -> list[np.ndarray]:
-        """Return the triangles of each of ``sets`` of stretches; targets : see ``stacked``."""
+    ) -> list[Stacked]:
+        """Return the Stacked rows of each of ``sets`` of stretches; targets : see ``stacked``."""
         if targets is None:
             targets = self.measured
-        chosen = np.zeros((len(sets), self.count))
+        chosen = np.zeros((len(sets), self.count), dtype=bool)
         for of_set, stretches in zip(chosen, sets):
-            of_set[np.asarray(stretches, dtype=int)] = 1.0
+            of_set[np.asarray(stretches, dtype=int)] = True
         unknowns, elements = len(self.prior.unit), targets.shape[1]
         of_prior = self._prior_products(unknowns + targets.shape[2])
         products = np.repeat(of_prior[None], len(sets), axis=0)
         for group, target, sd in zip(self.groups, targets, self.sd):
             k, index = group.count, group.index
-            last = k + elements
-            of_group = np.tensordot(chosen, group.products[:, :last, :last], 1)
+            of_group = group.of_sets(chosen, elements)
             unit = self.prior.unit[index] / sd
             asked = of_group[:, :, k:] @ (target / sd)
-            products[:, index[:, None], index] += unit[:, None] * of_group[:, :k, :k] * unit
+            places = (index[:, None] * products.shape[1] + index).ravel()
+            scaled = unit[:, None] * of_group[:, :k, :k] * unit
+            for of_set, of_rows in zip(products.reshape(len(sets), -1), scaled):
+                of_set[places] += of_rows.ravel()
             products[:, index, unknowns:-1] += unit[:, None] * asked[:, :k]
             products[:, unknowns:-1, unknowns:-1] += (target / sd).T @ asked[:, k:]
         products[:, unknowns:-1, :unknowns] = products[:, :unknowns, unknowns:-1].swapaxes(1, 2)
-        return [products_triangle(of_set) for of_set in products]
+        return [Stacked(of_set) for of_set in products]
 
     def _prior_products(self, size):
         """Return products (size + 1, size + 1) of the rows of the prior, whose target is last."""
-        columns = np.append(self.every, size)
+        of_prior, unknowns = self.prior.products, len(self.prior.unit)
         out = np.zeros((size + 1, size + 1))
-        out[np.ix_(columns, columns)] = self.prior.rows.T @ self.prior.rows
+        out[:unknowns, :unknowns] = of_prior[:-1, :-1]
+        out[:unknowns, -1] = out[-1, :unknowns] = of_prior[:-1, -1]
+        out[-1, -1] = of_prior[-1, -1]
         return out
 
-    def solve(self, stacked: np.ndarray, column_indices: np.ndarray) -> np.ndarray:
+    def solve(self, stacked: Stacked, column_indices: np.ndarray) -> np.ndarray:
         """
         Return the solutions (P, W + 1) of chosen columns, zero elsewhere, the prior's last.
 
-        stacked : triangle of ``stacked``; column_indices : (k,) of the unknowns
+        stacked : of ``stacked``; column_indices : (k,) of the unknowns
         """
         unknowns, k = len(self.prior.unit), len(column_indices)
-        chosen = stacked[:, np.append(column_indices, np.arange(unknowns, stacked.shape[1]))]
-        R = chosen
-        if k < unknowns:
-            R = products_triangle(chosen.T @ chosen)
+        targets = np.arange(unknowns, len(stacked.products))
+        R = stacked.triangle_of(np.append(column_indices, targets))
         solution = solve_triangular(R[:k, :k], R[:k, k:], check_finite=False)
         out = np.zeros((unknowns, R.shape[1] - k))
         out[column_indices] = solution * self.prior.unit[column_indices, None]
         return out
 
-    def solution(self, stacked: np.ndarray, column_indices: np.ndarray) -> np.ndarray:
+    def solution(self, stacked: Stacked, column_indices: np.ndarray) -> np.ndarray:
         """
         Return the (P,) solution of chosen columns for what was measured, others zero.
 
-        stacked : triangle of ``stacked`` by default; column_indices : (k,) of the unknowns
+        stacked : of ``stacked``, targets by default; column_indices : (k,) of the unknowns
         """
         return self.solve(stacked, column_indices)[:, -2:].sum(1)
 
@@ -393,15 +437,18 @@ class LeftOut:
         """
         of_group = self.groups[group]
         chosen = np.asarray(stretches, dtype=int)
-        target = np.ones((1, 1))
-        if targets is not None:
+        if targets is None:
+            target = np.ones((1, 1))
+            target_squares = effort_squares = of_group.measured_squares[chosen, None]
+        else:
             target = targets[group]
-        squares = of_group.squares(x, target, chosen)
-        if self.floor:
-            driven = np.zeros_like(target)
-            driven[self.elements.efforts] = target[self.elements.efforts]
-            squares += self.floor**2 * of_group.target_squares(driven, chosen)
-        return np.maximum(squares, EXACT_ERROR * of_group.target_squares(target, chosen))
+            target_squares = effort_squares = of_group.target_squares(target, chosen)
+            if self.floor:
+                efforts = np.zeros_like(target)
+                efforts[self.elements.efforts] = target[self.elements.efforts]
+                effort_squares = of_group.target_squares(efforts, chosen)
+        squares = of_group.squares(x, target, chosen) + self.floor**2 * effort_squares
+        return np.maximum(squares, EXACT_ERROR * target_squares)
 
     @cached_property
     def sets(self) -> SetsLeftOut:
@@ -409,13 +456,13 @@ class LeftOut:
         return self.wide.sets_left_out()
 
     @cached_property
-    def without(self) -> list[np.ndarray]:
-        """Return the triangle of what was measured without each of the sets."""
+    def without(self) -> list[Stacked]:
+        """Return the Stacked rows of what was measured without each of the sets."""
         return self.each_stacked([self.others(stretches) for stretches in self.sets.every])
 
     @cached_property
-    def without_each(self) -> list[np.ndarray]:
-        """Return the triangle of what was measured without each stretch."""
+    def without_each(self) -> list[Stacked]:
+        """Return the Stacked rows of what was measured without each stretch."""
         return self.each_stacked([self.others([k]) for k in range(self.count)])
 
     def others(self, stretches: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -423,8 +470,8 @@ class LeftOut:
         return np.setdiff1d(np.arange(self.count), stretches)
 
     @cached_property
-    def whole(self) -> np.ndarray:
-        """Return the triangle of what was measured, of all stretches."""
+    def whole(self) -> Stacked:
+        """Return the Stacked rows of what was measured, of all stretches."""
         return self.stacked(range(self.count))
 
     @cached_property
@@ -472,8 +519,8 @@ class LeftOut:
             out[:, k, stretches] = self.errors(x, stretches, targets).transpose(2, 0, 1)
         return out
 
-    def solved_targets(self, stacked: np.ndarray) -> np.ndarray:
-        """Return the solutions (P, W) of all columns for the targets of a ``stacked`` triangle."""
+    def solved_targets(self, stacked: Stacked) -> np.ndarray:
+        """Return the solutions (P, W) of all columns for the targets of ``stacked`` rows."""
         solutions = self.solve(stacked, self.every)
         return solutions[:, :-1] + solutions[:, -1:]
 
@@ -487,15 +534,18 @@ class LeftOut:
         beside them
         """
         unknowns, k = len(self.prior.unit), len(column_indices)
+        measured_and_prior = len(self.whole.products) + np.arange(-2, 0)
+        chosen = np.concatenate([column_indices, alternatives, measured_and_prior])
         out = np.full((len(alternatives), len(self.without), self.count), np.nan)
-        for n, (left_out, T) in enumerate(zip(self.sets.every, self.without)):
-            columns = [T[:, column_indices], T[:, alternatives], T[:, -2:].sum(1)]
-            chosen = np.column_stack(columns)
-            R = products_triangle(chosen.T @ chosen)
-            beside, target = R[k:, k:-1], R[k:, -1]
+        for n, (left_out, stacked) in enumerate(zip(self.sets.every, self.without)):
+            R = stacked.triangle_of(chosen)
+            columns, measured = R[:, :-2], R[:, -2:].sum(1)
+            beside, target = columns[k:, k:], measured[k:]
             share = beside.T @ target / np.maximum((beside**2).sum(0), 1e-300)
             x = np.zeros((unknowns, len(alternatives)))
-            x[column_indices] = solve_triangular(R[:k, :k], R[:k, -1:] - R[:k, k:-1] * share)
+            x[column_indices] = solve_triangular(
+                columns[:k, :k], measured[:k, None] - columns[:k, k:] * share
+            )
             x[alternatives, np.arange(len(alternatives))] = share
             params = x * self.prior.unit[:, None]
             out[:, n, left_out] = self.group_errors(group, params, left_out).T

@@ -238,9 +238,8 @@ def resting_columns(wide: WideFactor) -> set[str]:
     """
     if not wide.joints:
         return set()
-    out = set()
-    for parameter in wide.structure.columns:
-        positions = wide.ranges.get(parameter.owner, {}).get('q', (0.0, np.inf))
-        if parameter.law and np.ptp(positions) < AT_REST:
-            out.add(parameter.name)
-    return out
+    still = set()
+    for owner, quantities in wide.ranges.items():
+        if 'q' in quantities and np.ptp(quantities['q']) < AT_REST:
+            still.add(owner)
+    return {p.name for p in wide.structure.columns if p.law and p.owner in still}

@@ -95,10 +95,12 @@ def distinct_stretches(q: np.ndarray, v: np.ndarray, t: np.ndarray, count: int) 
     clock = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(t)))])
     steps = np.linalg.norm(np.diff(x, axis=0), axis=1)
     way = np.concatenate([[0.0], np.cumsum(steps)])
-    first, squares = np.arange(len(x)), np.square(x).sum(1)
+    first, squares, ones = np.arange(len(x)), np.square(x).sum(1), np.ones(len(x))
+    # One product of these is the square of a distance.
+    left = np.column_stack([-2.0 * x, squares, ones])
+    right = np.column_stack([x, ones, squares])
     for low in range(0, len(x), BLOCK_ROWS):
-        rows = slice(low, low + BLOCK_ROWS)
-        square = squares[rows, None] + squares[low:] - 2.0 * x[rows] @ x[low:].T
+        square = left[low : low + BLOCK_ROWS] @ right[low:].T
         earlier, later = np.nonzero(square <= SAME_MOTION**2 * x.shape[1])
         distance = np.sqrt(np.maximum(square[earlier, later], 0.0))
         earlier, later = earlier + low, later + low

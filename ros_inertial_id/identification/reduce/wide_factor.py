@@ -139,8 +139,8 @@ class WideFactor:
                     size = len(group.columns) + 1
                     products = np.zeros((len(self.stretches), size, size))
                     out[name] = group.columns, products
-                rows = group.R[group.R.any(axis=1), :-1]  # fewer where it has few samples
-                out[name][1][number] = rows.T @ rows
+                R = group.R[:, :-1]
+                out[name][1][number] = R.T @ R
         return out
 
     @property
@@ -271,14 +271,14 @@ def wide_factor(
     structure: Structure,
     every: int = 1,
     alike: WideFactor | None = None,
-    gravity: bool = True,
+    elements: bool = True,
 ) -> WideFactor:
     """
     Return the WideFactor of all recordings of a Dataset ``data``: rows are written here.
 
     structure : of ``wide_structure``; every : that many training sample takes part
     alike : of the same recordings, read otherwise, whose stretches are taken; their own: None
-    gravity : whether there are columns of gravity, where the method knows its slope
+    elements : whether there are columns of gravity, efforts and angles, where the method has them
     RecordingError where no sample is left after filtering.
     """
     whole, done = data.samples(training=True), 0
@@ -288,7 +288,7 @@ def wide_factor(
             stretches = stretches_of(recording)
         else:
             stretches = alike.numbers[k], alike.speed, alike.distance
-        factor = _of_recording(recording, structure, every, (done, whole), stretches, gravity)
+        factor = _of_recording(recording, structure, every, (done, whole), stretches, elements)
         done += recording.samples(training=True)
         if total is None:
             total = factor
@@ -305,13 +305,13 @@ def _of_recording(
     every: int,
     progress: tuple[int, int],
     stretches: tuple[Numbers, np.ndarray, np.ndarray] | None,
-    gravity: bool,
+    elements: bool,
 ) -> WideFactor | None:
     """Return the WideFactor of a Dataset of one recording, None without samples."""
     if stretches is None:
         return None
     numbers, speed, distance = stretches
-    wide = empty_factor(data.method, data.robot, structure, gravity)
+    wide = empty_factor(data.method, data.robot, structure, elements)
     factors = wide.by_number
     identity, ranges, done = np.arange(factors[0].size), dict[str, Any](), 0
     for robot, state in data.states(training=True):
@@ -333,16 +333,16 @@ def _of_recording(
 
 
 def empty_factor(
-    method: Method, robot: Any, structure: Structure, gravity: bool = True
+    method: Method, robot: Any, structure: Structure, elements: bool = True
 ) -> WideFactor:
-    """Return the WideFactor of a ``structure`` without rows, ``gravity`` : see ``wide_factor``."""
+    """Return the WideFactor of a ``structure`` without rows; elements : see ``wide_factor``."""
     gravity_columns = np.zeros(0, dtype=int)
-    if gravity and isinstance(method, Tiltable):
+    if elements and isinstance(method, Tiltable):
         weighing = [not p.law and p.unit in WEIGHING_UNITS for p in structure.columns]
         gravity_columns = np.sort(structure.keep[weighing])
         gravity_columns = gravity_columns[gravity_columns >= 0]
-    joints, late = 0, isinstance(method, LateEfforts)
-    if isinstance(method, JointTorques):
+    joints, late = 0, elements and isinstance(method, LateEfforts)
+    if elements and isinstance(method, JointTorques):
         joints = len(robot.joint_names)
     effort_columns = 2 * joints + int(late)
     places = int(structure.keep.max()) + 1
