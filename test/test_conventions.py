@@ -7,7 +7,6 @@ for the reader to judge; of others name and type may say all.
 """
 
 import ast
-from functools import cache
 from pathlib import Path
 import re
 
@@ -17,12 +16,6 @@ LONGEST = 60  # lines of a function
 MOST = 6  # parameters, without self
 # Whose subclasses need not repeat them.
 CONTRACTS = ('methods/contract.py', 'methods/capabilities.py', 'identification/identify.py')
-
-
-@cache
-def tree_of(path):
-    """Return the syntax tree of a file."""
-    return ast.parse(path.read_text(encoding='utf-8'))
 
 
 def functions(tree, owner=''):
@@ -44,12 +37,16 @@ def parameters(node):
 
 def contract_names():
     """Return the names of the methods that CONTRACTS document in full."""
-    return {f.name for name in CONTRACTS for _, f, _ in functions(tree_of(ROOT / name))}
+    return {
+        f.name
+        for name in CONTRACTS
+        for _, f, _ in functions(ast.parse((ROOT / name).read_text(encoding='utf-8')))
+    }
 
 
 def findings(path, contract):
     """Return one line per breach in a file; contract : names that CONTRACTS document."""
-    tree = tree_of(path)
+    tree = ast.parse(path.read_text(encoding='utf-8'))
     out = []
     for name, node, public in functions(tree):
         where = f'{path.relative_to(ROOT.parent)}:{node.lineno} {name}'
@@ -91,7 +88,7 @@ def test_nothing_asks_for_attributes_instead_of_a_contract():
     asking = [
         f'{path.relative_to(ROOT)}:{node.lineno}'
         for path in FILES
-        for node in ast.walk(tree_of(path))
+        for node in ast.walk(ast.parse(path.read_text(encoding='utf-8')))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id == 'hasattr'
