@@ -23,6 +23,7 @@ PAGES = [
     *sorted((ROOT / 'doc').rglob('*.md')),
 ]
 TUTORIALS = [page for page in PAGES if page.parent.name == 'tutorials']
+PATIENCE = 600.0  # [s] for a command on a loaded machine; none takes ten
 NUMBER = re.compile(r'(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?')
 
 
@@ -65,7 +66,11 @@ def printed_by(command, capsys):
             'PATH': f'{Path(sys.executable).parent}:{os.environ["PATH"]}',
         }
         done = subprocess.run(
-            ['bash', '-c', command], text=True, capture_output=True, env=environment, timeout=120
+            ['bash', '-c', command],
+            text=True,
+            capture_output=True,
+            env=environment,
+            timeout=PATIENCE,
         )
         status, printed, errors = done.returncode, done.stdout, done.stderr
     assert status == 0, f'{command}{errors}'

@@ -13,7 +13,7 @@ from worker_tasks import never
 from ros_inertial_id.processes import in_processes, Lost
 
 ROOT = Path(__file__).parents[1]
-PATIENCE = 60.0  # [s] for one thing to happen on a loaded machine; nothing waits this long
+PATIENCE = 300.0  # [s] for one thing to happen on a loaded machine; nothing waits this long
 
 
 def runs(pid):

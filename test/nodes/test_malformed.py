@@ -6,7 +6,7 @@ import random
 import time
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from live_graph import ROOT
+from live_graph import PATIENCE, ROOT
 from one_leaf import changes
 import pytest
 import rclpy
@@ -164,7 +164,7 @@ def test_malformed_messages_never_end_a_node(sources, monkeypatch, kind, values,
         parameter_overrides=[Parameter(name, value=value) for name, value in values.items()]
     )
     try:
-        end = time.monotonic() + 20.0
+        end = time.monotonic() + PATIENCE
         while len(set(s.topic_name for s in node._subscriptions)) < least:
             assert time.monotonic() < end, [s.topic_name for s in node._subscriptions]
             for timer in node.timers:  # they look for publishers

@@ -225,7 +225,7 @@ def test_ctrl_c_ends_at_once_with_one_sentence(paths, import_path, tmp_path):
     verb = start_verb(paths[:3], never_accumulated, import_path, tmp_path)
     workers = pids(tmp_path / 'noted')
     os.killpg(verb.pid, signal.SIGINT)  # as a terminal does
-    out, err = verb.communicate(timeout=PATIENCE)  # of the minutes that the workers would take
+    out, err = verb.communicate(timeout=PATIENCE)  # of the hours that the workers would take
     assert verb.returncode == 130 and out == ''
     assert err.splitlines()[-1] == 'inertial-id: interrupted' and 'Traceback' not in err
     assert not any(runs(pid) for pid in workers)

@@ -38,6 +38,7 @@ OTHER_AXES = {'body': 'world', 'world': 'body'}
 AXES_WORDS = {'body': 'the axes of its frame', 'world': 'the axes of the base'}
 WEIGHT, LIGHT = slice(4, 7), 0.1  # columns of the weight; of it, that a compensated force has
 TURN_ROUNDS, TURN_SETTLED = 30, 1e-9  # of correcting a turn and looking again; [rad] that ends it
+SMALL_TURNS = np.cross(np.eye(3)[:, None], np.eye(3)).transpose(0, 2, 1)  # e x, of each axis e
 
 
 def rough_delay(observation: BodiesObservation, wrench: Wrench) -> float:
@@ -123,7 +124,7 @@ def sensor_turn(
             @ np.linalg.pinv(sums[:own, :own], 1e-12, hermitian=True)
             @ sums[:own, own:]
         )
-        return min((_least_turn(left, R) for R in starts), key=lambda found: found[0])[1]
+        return _least_turn(left, starts)
 
     found, without = left_out(grams, solve)
     turn = Rotation.from_rotvec(found)
@@ -226,17 +227,21 @@ def _fitted(A, y):
     return float(np.sqrt(np.mean((y.ravel() - rows @ x) ** 2))), x
 
 
-def _least_turn(misfit, turn):
-    """Return (misfit, rotation vector) of the turn near ``turn`` with the least c' misfit c."""
+def _least_turn(misfit, starts):
+    """Return the rotation vector (3,) with the least c' misfit c, sought from Rotations (m,)."""
+    turns = starts
     for _ in range(TURN_ROUNDS):
-        C = turn.as_matrix()
-        slopes = np.stack([np.cross(e, C, axisb=0, axisc=0).ravel() for e in np.eye(3)])
-        step = -np.linalg.pinv(slopes @ misfit @ slopes.T) @ (slopes @ misfit @ C.ravel())
-        turn = Rotation.from_rotvec(step) * turn
-        if np.linalg.norm(step) < TURN_SETTLED:
+        C = turns.as_matrix()
+        slopes = (SMALL_TURNS @ C[:, None]).reshape(-1, 3, 9)
+        gradients = slopes @ misfit @ C.reshape(-1, 9, 1)
+        curvatures = slopes @ misfit @ slopes.transpose(0, 2, 1)
+        steps = -(np.linalg.pinv(curvatures) @ gradients)[:, :, 0]
+        turns = Rotation.from_rotvec(steps) * turns
+        if np.linalg.norm(steps, axis=1).max() < TURN_SETTLED:
             break
-    c = turn.as_matrix().ravel()
-    return c @ misfit @ c, turn.as_rotvec()
+    c = turns.as_matrix().reshape(-1, 9)
+    best = ((c @ misfit) * c).sum(1).argmin()
+    return turns[best].as_rotvec()
 
 
 def _force(state):
