@@ -16,6 +16,7 @@ import yaml
 
 import ros_inertial_id as rid
 from ros_inertial_id.checks.check import check
+from ros_inertial_id.demonstration.simulated_rigs.wrist_sensor import BIAS, PARAMETERS
 from ros_inertial_id.errors import ConfigError, InertialIdError, RecordingError
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
 from ros_inertial_id.estimation.estimators import ESTIMATORS, Problem
@@ -28,7 +29,6 @@ from ros_inertial_id.methods import METHODS
 from ros_inertial_id.rigs.bodies.joints import random_bodies
 from ros_inertial_id.rigs.bodies.observation import BodiesState
 from ros_inertial_id.rigs.measurement.body_state import BodyState
-from ros_inertial_id.rigs.simulation.wrist_sensor import BIAS, PARAMETERS
 
 rigid_body = METHODS['rigid_body']
 
