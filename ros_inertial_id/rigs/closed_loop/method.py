@@ -37,7 +37,8 @@ from ..measurement.sources import guessed
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
-from ...errors import ConfigError, RobotModelError
+from ...errors import ConfigError, RecordingError, RobotModelError
+from ...measurement.joints.channels import NO_EFFORT
 from ...measurement.joints.kinematic_state import JointSpaceState, SignalOptions
 from ...measurement.joints.observation import with_cutoff, with_time_offset
 from ...measurement.recording import Recording
@@ -129,6 +130,8 @@ class ClosedLoop(
                 'of parameters show',
             )
         recording, notes = reconstruct(recording, robot, options)
+        if not options.actuated and not options.torques:
+            _check_no_other_motor(recording, robot, notes['torque'])
         joints = motor_joints(recording, robot, options, notes)
         joints = with_time_offset(joints, options.time_offset)
         parameters, is_late = self.parameters(robot, options), self.finds_time_offset(options)
@@ -303,6 +306,26 @@ def _driven(names, mechanism, elastic):
     if not names:
         names = [name for name in mechanism.coordinates if name not in elastic]
     return tuple(joint_index(mechanism.joint_names, name, 'option actuated') for name in names)
+
+
+def _check_no_other_motor(recording, robot, topic):
+    """Raise RecordingError where a joint that nobody calls actuated has an effort on a ``topic``."""
+    others = []
+    for channel in recording.channels.values():
+        if 'effort' not in channel.fields or topic not in ('', channel.topic):
+            continue
+        exerts = (np.abs(np.nan_to_num(channel.fields['effort'])) > NO_EFFORT).any(axis=0)
+        for name in np.array(channel.names)[exerts].tolist():
+            if name in robot.joint_names and name not in robot.motor_names:
+                others.append(name)
+    if others:
+        motors = ', '.join([*robot.motor_names, *dict.fromkeys(others)])
+        raise RecordingError(
+            f'{", ".join(dict.fromkeys(others))} has an effort, and is no actuated joint',
+            expected='all joints with a motor in actuated:',
+            found=f'efforts of {", ".join(robot.motor_names)} alone would be used',
+            do=f'write actuated: [{motors}]; without those whose effort is none of a motor',
+        )
 
 
 def _check_motors(mechanism, motors):
