@@ -241,6 +241,17 @@ def test_efforts_that_are_zero_throughout_are_refused(arm3_recording, urdf, noth
     )
 
 
+def test_a_joint_without_effort_that_stands_still_is_to_be_locked(arm3_recording, urdf):
+    fields = arm3_recording.channels[TOPIC].fields
+    effort, position = fields['effort'].copy(), fields['position'].copy()
+    effort[:, 2], position[:, 2] = 0.0, 0.3
+    refused(
+        altered(arm3_recording, effort=effort, position=position),
+        urdf,
+        'the effort .*; lock what is no part of the arm and stands still, --lock "joint3"',
+    )
+
+
 def test_a_recording_of_something_else_says_what_it_is(arm3_recording, urdf):
     refused(
         altered(arm3_recording, type='sensor_msgs/msg/Imu'),

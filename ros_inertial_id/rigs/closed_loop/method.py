@@ -11,7 +11,7 @@ from typing import Iterator, Sequence
 
 import numpy as np
 
-from .additions import elasticities, frictions, gains, inertia_limits, springs
+from .additions import elasticities, frictions, gains, inertia_limits, leads, springs
 from .cutoff import chosen_cutoff, late_rates, rough_delay
 from .known import links_as_described, read_known
 from .live import LiveMechanism
@@ -169,8 +169,9 @@ class ClosedLoop(
         return replace(observation, joints=joints, summary=summary, closed={})
 
     def additions(self, robot: Mechanism, options: ClosedLoopOptions) -> Sequence[Addition]:
-        """Return gains, friction, springs and elastic joints that a ``robot`` may have besides."""
-        return *gains(robot), *frictions(robot), *springs(robot), *elasticities(robot)
+        """Return gains, leads, friction, springs and elastic joints that a ``robot`` may have besides."""
+        of_motors = *gains(robot), *elasticities(robot), *leads(robot)
+        return *of_motors, *frictions(robot), *springs(robot)
 
     def limits(
         self,
