@@ -24,7 +24,7 @@ import numpy as np  # noqa: E402
 import pinocchio as pin  # noqa: E402
 from standing_robots import Manner, ODOMETRY, OtherRobot  # noqa: E402
 
-from ros_inertial_id.demonstration.simulated_rigs.quadruped import FEET, FEET_FORCES, LEGS  # noqa: E402
+from ros_inertial_id.demonstration.simulated_rigs import quadruped  # noqa: E402
 from ros_inertial_id.identification.identify import identify  # noqa: E402
 from ros_inertial_id.identification.prepare.dataset import read_dataset  # noqa: E402
 from ros_inertial_id.identification.settings import load_options  # noqa: E402
@@ -77,14 +77,14 @@ TALOS = {
 for side in ('left', 'right'):
     for joint, position in ((3, -0.411), (4, 0.859), (5, -0.448)):
         TALOS[f'leg_{side}_{joint}_joint'] = position
+STAND = {f'{leg}_thigh': 0.8 for leg in quadruped.LEGS}
+STAND |= {f'{leg}_calf': -1.6 for leg in quadruped.LEGS}
 ROBOTS = {
     'quadruped': Robot(
-        dict.fromkeys(FEET, 0.02), 'imu_link',
-        {f'{leg}_thigh': 0.8 for leg in LEGS} | {f'{leg}_calf': -1.6 for leg in LEGS},
+        dict.fromkeys(quadruped.FEET, 0.02), 'imu_link', STAND,
     ),
     'standing': Robot(
-        dict.fromkeys(FEET, 0.02), 'imu_link',
-        {f'{leg}_thigh': 0.8 for leg in LEGS} | {f'{leg}_calf': -1.6 for leg in LEGS}, lifts=False,
+        dict.fromkeys(quadruped.FEET, 0.02), 'imu_link', STAND, lifts=False,
     ),
     'anymal_b': Robot(**ANYMAL, drives=3.0),
     'anymal_c': Robot(**ANYMAL, drives=5.0),
@@ -190,7 +190,7 @@ def settings(robot, odometry):
     feet = []
     for foot, radius in robot.feet.items():
         feet.append(f'{foot} {radius or "sole"}')
-    changes = {'feet': feet, 'contact_topic': FEET_FORCES}
+    changes = {'feet': feet, 'contact_topic': quadruped.FEET_FORCES}
     if odometry:
         changes['odometry_topic'] = ODOMETRY
     return load_options('', 'floating_base', changes)[1]

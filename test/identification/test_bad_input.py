@@ -222,8 +222,8 @@ def test_milliseconds_in_the_place_of_seconds_are_refused(arm3_recording, urdf):
         (
             0.0,
             [2],
-            r'if joint3 swings .* "closed_loop: {independent: \[joint1, joint2, joint3\], actuated: '
-            r'\[joint1, joint2\]}" .*, or lock .* --lock "joint3"',
+            r'if joint3 swings .* "closed_loop: {independent: \[joint1, joint2, joint3\], '
+            r'actuated: \[joint1, joint2\]}" .*, or lock .* --lock "joint3"',
         ),
         (4e-310, [2], '--lock "joint3"'),  # memory that nobody wrote to
         (1e-12, [0, 1, 2], 'let the driver report efforts'),

@@ -206,7 +206,7 @@ class StandingRobot:
         return STEP_HEIGHT * share * foot[:, 2]
 
     def _sense(self, said: Samples, q: np.ndarray, v: np.ndarray, torque: np.ndarray) -> None:
-        """Add what sensors read at q (7 + n,), v (6 + n,) under a ``torque`` (n,) of the joints."""
+        """Add what sensors read at q (7 + n,), v (6 + n,) under a ``torque`` (n,) of joints."""
         noise, now = self._rng.standard_normal, self.time
         count = len(self.joints)
         joint_states = {

@@ -203,7 +203,7 @@ def _slope_along_torque(state, robot, values, number):
 
 
 def _slope_along(state, robot, value_of, number, course):
-    """Return by how much torques (N, k) change per unit of a ``course`` that a coordinate lacks."""
+    """Return by how much torques (N, k) change per unit of a ``course`` of a coordinate."""
     share = SMALL_ANGLE / max(float(np.abs(course.positions).max()), 1e-300)
     index, unit = list(robot.independent), share * np.eye(len(robot))[number]
     q = state.q - state.R[:, :, number] * (share * course.positions)[:, None]

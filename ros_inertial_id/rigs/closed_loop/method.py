@@ -169,7 +169,7 @@ class ClosedLoop(
         return replace(observation, joints=joints, summary=summary, closed={})
 
     def additions(self, robot: Mechanism, options: ClosedLoopOptions) -> Sequence[Addition]:
-        """Return gains, leads, friction, springs and elastic joints that a ``robot`` may have besides."""
+        """Return what a ``robot`` may have besides: gains, leads, springs, friction and such."""
         of_motors = *gains(robot), *elasticities(robot), *leads(robot)
         return *of_motors, *frictions(robot), *springs(robot)
 
@@ -310,7 +310,7 @@ def _driven(names, mechanism, elastic):
 
 
 def _check_no_other_motor(recording, robot, topic):
-    """Raise RecordingError where a joint that nobody calls actuated has an effort on a ``topic``."""
+    """Raise RecordingError where a joint that is not actuated has an effort on a ``topic``."""
     others = []
     for channel in recording.channels.values():
         if 'effort' not in channel.fields or topic not in ('', channel.topic):

@@ -65,7 +65,7 @@ def read_rates(recording: Recording, rates: Rates, pose: Series, origin_ns: int)
     """
     t_twist, omega = _read(recording, rates.twist, TWIST, origin_ns)
     t, accelerations = _read(recording, rates.accel, ACCEL, origin_ns)
-    for compared in _by_poses(rates, pose, (t_twist, omega), (t, accelerations)):
+    for compared in _by_poses(rates, pose, t_twist, omega, t, accelerations):
         compared.check_axes()
     return Series(rates.accel, t, np.hstack([on_clock(t_twist, omega, t), accelerations]))
 
@@ -73,9 +73,9 @@ def read_rates(recording: Recording, rates: Rates, pose: Series, origin_ns: int)
 @dataclass(frozen=True)
 class _Compared:
     """
-    What was recorded along axes that are told, beside what poses show of it.
+    What was recorded along described ``axes``, beside what poses show of it.
 
-    what : in words; option : that tells the axes, ``axes``; seen : (n, 3) along the body's
+    what : in words; option : that describes the axes; seen : (n, 3) along the body's
     turn : (n,) of the body; recorded : (n, 3) at the same time; unit : of both
     """
 
@@ -103,16 +103,16 @@ class _Compared:
             )
 
 
-def _by_poses(rates, pose, twist, accel):
-    """Yield what was recorded, Compared with ``pose``: rates, linear accelerations, angular ones."""
+def _by_poses(rates, pose, t_twist, recorded_rates, t_accel, accelerations):
+    """Yield rates, linear and angular accelerations, each Compared with a ``pose``."""
     t, turn = pose.t, Rotation.from_quat(pose.values[:, 3:])
     steps = (turn[:-1].inv() * turn[1:]).as_rotvec() / np.diff(t)[:, None]
     between = 0.5 * (t[1:] + t[:-1])
-    omega = on_clock(*twist, between)
+    omega = on_clock(t_twist, recorded_rates, between)
     yield _Compared(
         f'the rates of {rates.twist}', 'axes', rates.axes, steps, turn[:-1], omega, 'rad/s'
     )
-    linear, angular = np.split(on_clock(*accel, t[1:-1]), 2, axis=1)
+    linear, angular = np.split(on_clock(t_accel, accelerations, t[1:-1]), 2, axis=1)
     apart = np.diff(between)[:, None]
     velocity = np.diff(pose.values[:, :3], axis=0) / np.diff(t)[:, None]
     turn = turn[1:-1]
