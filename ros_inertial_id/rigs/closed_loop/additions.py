@@ -167,8 +167,8 @@ def leads(robot: Mechanism) -> Iterator[Addition]:
             'lead of a slide',
             columns,
             words,
-            'check the lead of its screw, its unit and its axis in the URDF; or describe the '
-            'constant force by springs:',
+            'check the lead of its screw, its unit and its axis in the URDF; or of a constant '
+            f"load add 'joint {name}' to springs:",
         )
 
 
