@@ -1,5 +1,6 @@
 """Slides that are described, measured or driven otherwise than told."""
 
+from dataclasses import replace
 import re
 
 import linear_axes
@@ -53,6 +54,23 @@ def test_the_lead_of_a_vertical_slide_is_told_by_its_weight(times):
     assert said == pytest.approx(times, rel=0.02)
     assert 'a constant load that is not described acts on z' in finding['says']  # no data tell
     assert verdict(model)[0] == 'do not use'
+
+
+def test_a_counterweight_is_named_and_found_where_it_is_described():
+    recording = linear_axes.of_three_axes(1)
+    (channel,) = recording.channels.values()
+    effort = channel.fields['effort'] - [0.0, 0.0, 40.0]
+    channels = {channel.topic: replace(channel, fields={**channel.fields, 'effort': effort})}
+    carried = replace(recording, channels=channels)
+    made = rid.identify(carried, method='closed_loop', friction=FRICTION)
+    (finding,) = made.identification.model.statistics['checks']
+    assert 'a constant load that is not described acts on z (-40 +- ' in finding['says']
+    assert "add 'joint z' to springs:" in finding['do']
+    made = rid.identify(carried, method='closed_loop', friction=FRICTION, springs=('joint z',))
+    model = made.identification.model
+    assert verdict(model)[0] == 'good'
+    z = scores(model.base, truth_of_axes())
+    assert z.keys() >= {'m1', 'm2', 'm3'} and np.abs(list(z.values())).max() < 3.5
 
 
 def test_a_slide_in_millimetres_gets_no_factor_by_a_first_order():
