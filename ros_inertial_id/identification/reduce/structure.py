@@ -232,7 +232,7 @@ def _residual(
 
 
 def _may_be_negative(law: str) -> bool:
-    """Return whether the coefficient of a ``law`` has either sign, as a constant force of a rig."""
+    """Return whether a coefficient of the ``law`` has either sign, as a constant force has."""
     return law not in LAWS or LAWS[law].signed
 
 
