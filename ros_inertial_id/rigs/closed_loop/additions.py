@@ -152,7 +152,8 @@ def leads(robot: Mechanism) -> Iterator[Addition]:
             value_of = _values_by_name(robot, values)
             course = state.q[:, j] - robot.start[j]
             along = _Course(course, state.v[:, j], state.a[:, j])
-            return _slope_along(state, robot, value_of, number, along)[:, :, None]
+            torque = _torque_of_links(robot, state, value_of)
+            return _slope_along(state, robot, value_of, number, along, torque)[:, :, None]
 
         def words(numbers, errors, name=name):
             if not 1.0 / FAR_FROM_ONE < 1.0 - numbers[0] < FAR_FROM_ONE:
@@ -199,11 +200,15 @@ def _slope_along_torque(state, robot, values, number):
     behind = _without_noise(torque[:, number], period)
     rates = np.gradient(behind, period)
     course = _Course(behind, rates, np.gradient(rates, period))
-    return _slope_along(state, robot, value_of, number, course)
+    return _slope_along(state, robot, value_of, number, course, torque)
 
 
-def _slope_along(state, robot, value_of, number, course):
-    """Return by how much torques (N, k) change per unit of a ``course`` of a coordinate."""
+def _slope_along(state, robot, value_of, number, course, torque):
+    """
+    Return by how much the ``torque`` (N, k) of links changes per unit of a ``course``.
+
+    number : of the coordinate that lacks it; value_of : {name: value} of the model
+    """
     share = SMALL_ANGLE / max(float(np.abs(course.positions).max()), 1e-300)
     index, unit = list(robot.independent), share * np.eye(len(robot))[number]
     q = state.q - state.R[:, :, number] * (share * course.positions)[:, None]
@@ -212,8 +217,7 @@ def _slope_along(state, robot, value_of, number, course):
     second = state.a[:, index] - np.outer(course.accelerations, unit)
     v, a = robot.motion(q, R, rate, second)
     moved = replace(state, q=q, v=v, a=a, R=R)
-    change = _torque_of_links(robot, moved, value_of) - _torque_of_links(robot, state, value_of)
-    return change / share
+    return (_torque_of_links(robot, moved, value_of) - torque) / share
 
 
 def _values_by_name(robot, values):
