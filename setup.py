@@ -96,9 +96,9 @@ setup(
         ],
         f'{NAME}.verbs': [f'rigs = {NAME}.rigs.cli.arguments:VERBS'],
         f'{NAME}.simulated_rigs': [
-            f'slider_crank = {NAME}.rigs.simulation.slider_crank:SliderCrank',
-            f'quadruped = {NAME}.rigs.simulation.quadruped:Quadruped',
-            f'wrist_sensor = {NAME}.rigs.simulation.wrist_sensor:WristRig',
+            f'slider_crank = {NAME}.demonstration.simulated_rigs.slider_crank:SliderCrank',
+            f'quadruped = {NAME}.demonstration.simulated_rigs.quadruped:Quadruped',
+            f'wrist_sensor = {NAME}.demonstration.simulated_rigs.wrist_sensor:WristRig',
         ],
     },
     zip_safe=True,

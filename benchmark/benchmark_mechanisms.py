@@ -25,43 +25,6 @@ def gripper():
     return GRIPPER.format(fingers, closed)
 
 
-def five_bar():
-    """Return two cranks on the base that carry one pin in a vertical plane."""
-    parts, start = [], []
-    for k, (x, a, b) in enumerate(((0.0, 2.0, -1.35), (0.3, 1.1416, 1.35))):
-        parts += [
-            joint(
-                f'crank{k}',
-                'continuous',
-                'base',
-                f'crank{k}_link',
-                (x, 0, 0),
-                axis=(0, -1, 0),
-                body=inertial(1.0 + 0.2 * k, (0.12, 0.01, 0.01), (0.25, 0.04, 0.05)),
-            ),
-            joint(
-                f'arm{k}',
-                'continuous',
-                f'crank{k}_link',
-                f'arm{k}_link',
-                (0.25, 0, 0),
-                axis=(0, -1, 0),
-                body=inertial(0.6 + 0.1 * k, (0.18, 0.0, -0.01), (0.35, 0.03, 0.04)),
-            ),
-            point(f'end{k}', f'arm{k}_link', (0.35, 0, 0)),
-        ]
-        start += [f'crank{k} {a}', f'arm{k} {b}']
-    return Sample(
-        robot('five_bar', *parts),
-        ('point end0 end1',),
-        ('crank0', 'crank1'),
-        tuple(start),
-        (2.0, 1.1416),
-        (0.4, 0.4),
-        friction={'crank0': (0.3, 0.6), 'crank1': (0.2, 0.4)},
-    )
-
-
 def pantograph():
     """Return a leg of two thighs on one axle, a long shank and a short one, with a spring."""
     parts = [

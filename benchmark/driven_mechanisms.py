@@ -32,18 +32,16 @@ def excavator():
     """Return a boom and a stick in a vertical plane, each pushed by an electric cylinder."""
     boom_cylinder, stick_cylinder = np.hypot(0.25, 0.25), np.hypot(0.475, 0.15 * SIN_60 - 0.1)
     stick_turn = np.arctan2(0.15 * SIN_60 - 0.1, 0.475)
-    stick = (
-        '<body name="stick" pos="0.8 0 0" axisangle="0 1 0 1.0471975512">'
-        + _inertial(3.0, (0.28, 0.01, 0.02), (0.02, 0.11, 0.1))
-        + '<joint name="stick" axis="0 1 0" damping="0.8"/></body>'
+    stick = _body(
+        'stick pos="0.8 0 0" axisangle="0 1 0 1.0471975512"',
+        _inertial(3.0, (0.28, 0.01, 0.02), (0.02, 0.11, 0.1)),
+        'axis="0 1 0" damping="0.8"',
     )
-    boom = (
-        '<body name="boom" pos="0 0 0.3">'
-        + _inertial(6.0, (0.35, 0.02, 0.03), (0.05, 0.4, 0.38))
-        + '<joint name="boom" axis="0 -1 0" damping="1.5"/>'
-        + stick
-        + _cylinder('lever', '0.25 0 0.1', stick_turn, 0.25)
-        + '</body>'
+    boom = _body(
+        'boom pos="0 0 0.3"',
+        _inertial(6.0, (0.35, 0.02, 0.03), (0.05, 0.4, 0.38)),
+        'axis="0 -1 0" damping="1.5"',
+        stick + _cylinder('lever', '0.25 0 0.1', stick_turn, 0.25),
     )
     closed = (
         f'<connect body1="lift_rod" body2="boom" anchor="{boom_cylinder - 0.2:.12g} 0 0"/>'
@@ -57,76 +55,82 @@ def scissor_lift():
     """Return a platform on two crossed arms, one of which a slide on the floor pushes."""
     length, way = 0.6, 0.6 * SIN_60
     arm = _inertial(3.0, (0.31, 0.01, 0.015), (0.004, 0.1, 0.1))
-    platform = (
-        f'<body name="platform" pos="{length} 0 0" axisangle="0 1 0 2.6179938780">'
-        + _inertial(8.0, (0.24, -0.02, 0.06), (0.15, 0.4, 0.5))
-        + '<joint name="platform" axis="0 1 0"/>'
-        + f'<body name="shoe" pos="{way:.12g} 0 0">'
-        + _inertial(0.5, (0.0, 0.0, 0.01), (4e-4, 5e-4, 6e-4))
-        + '<joint name="shoe" type="slide" axis="1 0 0" damping="12"/></body></body>'
+    shoe = _body(
+        f'shoe pos="{way:.12g} 0 0"',
+        _inertial(0.5, (0.0, 0.0, 0.01), (4e-4, 5e-4, 6e-4)),
+        'type="slide" axis="1 0 0" damping="12"',
     )
-    second = (
-        '<body name="second" axisangle="0 1 0 -2.6179938780">'
-        + arm
-        + '<joint name="second" axis="0 1 0"/>'
-        + platform
-        + '</body>'
+    platform = _body(
+        f'platform pos="{length} 0 0" axisangle="0 1 0 2.6179938780"',
+        _inertial(8.0, (0.24, -0.02, 0.06), (0.15, 0.4, 0.5)),
+        'axis="0 1 0"',
+        shoe,
     )
-    bodies = (
-        '<body name="first" pos="0 0 0.1" axisangle="0 1 0 -0.5235987756">'
-        + arm
-        + '<joint name="first" axis="0 1 0" damping="0.6"/></body>'
-        + f'<body name="carriage" pos="{way:.12g} 0 0.1">'
-        + _inertial(2.0, (0.01, 0.0, 0.02), (0.004, 0.005, 0.006))
-        + '<joint name="carriage" type="slide" axis="1 0 0" damping="90" armature="40"/>'
-        + second
-        + '</body>'
+    second = _body('second axisangle="0 1 0 -2.6179938780"', arm, 'axis="0 1 0"', platform)
+    first = _body(
+        'first pos="0 0 0.1" axisangle="0 1 0 -0.5235987756"', arm, 'axis="0 1 0" damping="0.6"'
+    )
+    carriage = _body(
+        f'carriage pos="{way:.12g} 0 0.1"',
+        _inertial(2.0, (0.01, 0.0, 0.02), (0.004, 0.005, 0.006)),
+        'type="slide" axis="1 0 0" damping="90" armature="40"',
+        second,
     )
     closed = (
         '<connect body1="first" body2="second" anchor="0.3 0 0"/>'
         '<connect body1="first" body2="shoe" anchor="0.6 0 0"/>'
     )
-    return Driven(_mjcf('scissor_lift', bodies, closed), ('carriage',), (0.05,))
+    return Driven(_mjcf('scissor_lift', first + carriage, closed), ('carriage',), (0.05,))
 
 
 def spherical_wrist():
     """Return a load that two yokes with crossing axes point, five axes through one centre."""
-    load = (
-        '<body name="load">'
-        + _inertial(1.2, (0.01, 0.02, 0.06), (0.004, 0.005, 0.003))
-        + '<joint name="load" axis="0 1 0" damping="0.02"/></body>'
+    load = _body(
+        'load',
+        _inertial(1.2, (0.01, 0.02, 0.06), (0.004, 0.005, 0.003)),
+        'axis="0 1 0" damping="0.02"',
     )
-    link = (
-        '<body name="link">'
-        + _inertial(0.2, (0.0, 0.01, 0.05), (6e-4, 7e-4, 2e-4))
-        + '<joint name="link" axis="1 0 0"/></body>'
+    roll = _body(
+        'roll pos="0 0 0.3"',
+        _inertial(0.6, (0.02, -0.03, 0.01), (0.003, 0.002, 0.004)),
+        'axis="1 0 0" damping="0.15" armature="0.03"',
+        load,
     )
-    bodies = (
-        '<body name="roll" pos="0 0 0.3">'
-        + _inertial(0.6, (0.02, -0.03, 0.01), (0.003, 0.002, 0.004))
-        + '<joint name="roll" axis="1 0 0" damping="0.15" armature="0.03"/>'
-        + load
-        + '</body><body name="pitch" pos="0 0 0.3">'
-        + _inertial(0.7, (0.04, 0.01, -0.02), (0.002, 0.004, 0.004))
-        + '<joint name="pitch" axis="0 1 0" damping="0.12" armature="0.025"/>'
-        + link
-        + '</body>'
+    link = _body('link', _inertial(0.2, (0.0, 0.01, 0.05), (6e-4, 7e-4, 2e-4)), 'axis="1 0 0"')
+    pitch = _body(
+        'pitch pos="0 0 0.3"',
+        _inertial(0.7, (0.04, 0.01, -0.02), (0.002, 0.004, 0.004)),
+        'axis="0 1 0" damping="0.12" armature="0.025"',
+        link,
     )
     closed = '<connect body1="load" body2="link" anchor="0 0 0.1"/>'
-    return Driven(_mjcf('spherical_wrist', bodies, closed), ('roll', 'pitch'), (0.5, 0.5))
+    return Driven(_mjcf('spherical_wrist', roll + pitch, closed), ('roll', 'pitch'), (0.5, 0.5))
 
 
 def _cylinder(name, place, turn, way):
     """Return a barrel that points up by ``turn`` [rad], and its rod, ``way`` [m] along it."""
-    return (
-        f'<body name="{name}" pos="{place}" axisangle="0 1 0 {-turn:.12g}">'
-        + _inertial(1.0, (0.12, 0.005, 0.0), (0.001, 0.006, 0.006))
-        + f'<joint name="{name}" axis="0 1 0"/>'
-        + f'<body name="{name}_rod" pos="{way} 0 0">'
-        + _inertial(0.5, (0.05, 0.0, 0.004), (2e-4, 0.002, 0.002))
-        + f'<joint name="{name}_rod" type="slide" axis="1 0 0" damping="150" armature="40"/>'
-        + '</body></body>'
+    rod = _body(
+        f'{name}_rod pos="{way} 0 0"',
+        _inertial(0.5, (0.05, 0.0, 0.004), (2e-4, 0.002, 0.002)),
+        'type="slide" axis="1 0 0" damping="150" armature="40"',
     )
+    return _body(
+        f'{name} pos="{place}" axisangle="0 1 0 {-turn:.12g}"',
+        _inertial(1.0, (0.12, 0.005, 0.0), (0.001, 0.006, 0.006)),
+        'axis="0 1 0"',
+        rod,
+    )
+
+
+def _body(named, inertial, moves, carries=''):
+    """
+    Return a <body> with a joint of its name.
+
+    named : its name and its place; moves : how its joint moves; carries : bodies on it
+    """
+    name, _, place = named.partition(' ')
+    joint = f'<joint name="{name}" {moves}/>'
+    return f'<body name="{name}" {place}>{inertial}{joint}{carries}</body>'
 
 
 def _inertial(mass, centre, moments):

@@ -13,29 +13,26 @@ time of check and identification.
 
 import argparse
 from dataclasses import dataclass
-from pathlib import Path
+import pathlib
+import sys
 import time
 
-import numpy as np
-import pinocchio as pin
+ROOT = pathlib.Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / 'test' / 'oracles')]
 
-from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.prepare.dataset import read_dataset
-from ros_inertial_id.identification.settings import load_options
-from ros_inertial_id.measurement.recording import Recording
-from ros_inertial_id.methods import METHODS
-from ros_inertial_id.report.whole import whole_of
-from ros_inertial_id.rigs.simulation.quadruped import (
-    FEET,
-    FEET_FORCES,
-    LEGS,
-    Manner,
-    ODOMETRY,
-    StandingRobot,
-)
-from ros_inertial_id.simulation import true_robot
+import numpy as np  # noqa: E402
+import pinocchio as pin  # noqa: E402
+from standing_robots import Manner, ODOMETRY, OtherRobot  # noqa: E402
 
-ROOT = Path(__file__).parents[1]
+from ros_inertial_id.demonstration.simulated_rigs import quadruped  # noqa: E402
+from ros_inertial_id.identification.identify import identify  # noqa: E402
+from ros_inertial_id.identification.prepare.dataset import read_dataset  # noqa: E402
+from ros_inertial_id.identification.settings import load_options  # noqa: E402
+from ros_inertial_id.measurement.recording import Recording  # noqa: E402
+from ros_inertial_id.methods import METHODS  # noqa: E402
+from ros_inertial_id.report.whole import whole_of  # noqa: E402
+from ros_inertial_id.simulation import true_robot  # noqa: E402
+
 AXES = 'xx', 'xy', 'xz', 'yy', 'yz', 'zz'
 LOAD = 3.0  # kg on the trunk, which no description has
 
@@ -45,7 +42,7 @@ class Robot:
     """
     What stands: its feet {link: radius [m], None of a sole}, where its IMU is.
 
-    stand : {joint: position [rad]}, 0 of others; drives : see StandingRobot
+    stand : {joint: position [rad]}, 0 of others; drives : see Manner
     """
 
     feet: dict
@@ -80,14 +77,14 @@ TALOS = {
 for side in ('left', 'right'):
     for joint, position in ((3, -0.411), (4, 0.859), (5, -0.448)):
         TALOS[f'leg_{side}_{joint}_joint'] = position
+STAND = {f'{leg}_thigh': 0.8 for leg in quadruped.LEGS}
+STAND |= {f'{leg}_calf': -1.6 for leg in quadruped.LEGS}
 ROBOTS = {
     'quadruped': Robot(
-        dict.fromkeys(FEET, 0.02), 'imu_link',
-        {f'{leg}_thigh': 0.8 for leg in LEGS} | {f'{leg}_calf': -1.6 for leg in LEGS},
+        dict.fromkeys(quadruped.FEET, 0.02), 'imu_link', STAND,
     ),
     'standing': Robot(
-        dict.fromkeys(FEET, 0.02), 'imu_link',
-        {f'{leg}_thigh': 0.8 for leg in LEGS} | {f'{leg}_calf': -1.6 for leg in LEGS}, lifts=False,
+        dict.fromkeys(quadruped.FEET, 0.02), 'imu_link', STAND, lifts=False,
     ),
     'anymal_b': Robot(**ANYMAL, drives=3.0),
     'anymal_c': Robot(**ANYMAL, drives=5.0),
@@ -119,9 +116,9 @@ def truth_of(urdf, seed):
 
 
 def simulated(truth, robot, seed, odometry):
-    """Return a StandingRobot of a ``truth`` (URDF text)."""
+    """Return a OtherRobot of a ``truth`` (URDF text)."""
     manner = Manner(robot.lifts, robot.drives, robot.pace, odometry)
-    return StandingRobot(truth, robot.feet, robot.stand, robot.imu_link, seed, manner)
+    return OtherRobot(truth, robot.feet, robot.stand, robot.imu_link, seed, manner)
 
 
 def truth_by_joints(rig, joints):
@@ -193,7 +190,7 @@ def settings(robot, odometry):
     feet = []
     for foot, radius in robot.feet.items():
         feet.append(f'{foot} {radius or "sole"}')
-    changes = {'feet': feet, 'contact_topic': FEET_FORCES}
+    changes = {'feet': feet, 'contact_topic': quadruped.FEET_FORCES}
     if odometry:
         changes['odometry_topic'] = ODOMETRY
     return load_options('', 'floating_base', changes)[1]
@@ -249,7 +246,7 @@ def main():
     parser.add_argument('--odometry', action='store_true')
     parser.add_argument('--first', type=int, default=0)
     given = parser.parse_args()
-    robot, urdf = ROBOTS[given.robot[0]], Path(given.robot[1]).read_text()
+    robot, urdf = ROBOTS[given.robot[0]], pathlib.Path(given.robot[1]).read_text()
     rows = []
     for seed in range(given.first, given.first + given.seeds):
         entry = study(urdf, robot, seed, given.seconds, given.odometry)

@@ -155,13 +155,12 @@ MACHINES = {
             'linear_delta',
             'corexy',
             'three_rrr',
-            'five_bar',
             'pantograph',
         )
     },
     **{
         name: partial(by_loops, getattr(mechanisms, name))
-        for name in ('palletiser', 'delta', 'hexapod')
+        for name in ('five_bar', 'palletiser', 'delta', 'hexapod')
     },
     'series_elastic': elastic,
     **{

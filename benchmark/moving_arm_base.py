@@ -17,11 +17,13 @@ import mujoco
 import numpy as np
 
 from ros_inertial_id.checks.check import check
-from ros_inertial_id.identification.identify import identify
-from ros_inertial_id.identification.judge.prediction import predict
-from ros_inertial_id.identification.settings import load_options
-from ros_inertial_id.measurement.recording import Recording
-from ros_inertial_id.rigs.simulation.quadruped import (
+from ros_inertial_id.demonstration.simulated_rigs.models import (
+    add_sensors,
+    compiled_on_ground,
+    IMU_SENSORS,
+    spec_of,
+)
+from ros_inertial_id.demonstration.simulated_rigs.quadruped import (
     ACCELEROMETER_NOISE,
     BASE_IMU,
     ENCODER_NOISE,
@@ -29,9 +31,12 @@ from ros_inertial_id.rigs.simulation.quadruped import (
     IMU_DELAY,
     TORQUE_NOISE,
 )
-from ros_inertial_id.rigs.simulation.sensors import channels_of, IMU, JOINT_STATE
+from ros_inertial_id.demonstration.simulated_rigs.samples import channels_of, IMU, JOINT_STATE
+from ros_inertial_id.identification.identify import identify
+from ros_inertial_id.identification.judge.prediction import predict
+from ros_inertial_id.identification.settings import load_options
+from ros_inertial_id.measurement.recording import Recording
 from ros_inertial_id.simulation import true_robot
-from ros_inertial_id.simulation.rigid_bodies import bare
 
 ROOT = Path(__file__).parents[1]
 STATES = '/joint_states'
@@ -145,14 +150,7 @@ class ArmOnBase:
 
 def _compiled(urdf, base):
     """Return the MuJoCo model of an arm (URDF text) on a ``base``."""
-    robot = bare(urdf)
-    settings = robot.makeelement('mujoco', {})
-    settings.append(
-        robot.makeelement('compiler', {'fusestatic': 'false', 'discardvisual': 'false'})
-    )
-    robot.append(settings)
-    text = true_robot.ET.tostring(robot, encoding='unicode')
-    spec = mujoco.MjSpec.from_string(text)
+    spec = spec_of(urdf)
     root = spec.body(IMU_FRAME)
     root.explicitinertial, root.mass, root.ipos = True, BASE_MASS, [0.0, 0.0, 0.0]
     root.fullinertia = np.full(6, np.nan)
@@ -166,22 +164,8 @@ def _compiled(urdf, base):
             root.add_geom(type=ball, size=[0.05, 0, 0], pos=place, friction=GLIDES, mass=0)
     if base == ROPE:
         root.add_joint(type=mujoco.mjtJoint.mjJNT_BALL, pos=[0.0, 0.0, PIVOT], damping=[5.0, 0, 0])
-    root.add_site(name='imu')
-    for kind in ('GYRO', 'ACCELEROMETER'):
-        spec.add_sensor(
-            name=kind.lower(),
-            type=getattr(mujoco.mjtSensor, f'mjSENS_{kind}'),
-            objtype=mujoco.mjtObj.mjOBJ_SITE,
-            objname='imu',
-        )
-    model = spec.compile()
-    model.opt.gravity[:] = 0.0, 0.0, -9.81
-    model.opt.timestep = STEP
-    model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_LIMIT)
-    model.dof_armature[-7:] = ARMATURE
-    model.geom_solref[:] = TYRE
-    return model
+    add_sensors(spec, root, 'imu', IMU_SENSORS)
+    return compiled_on_ground(spec, STEP, TYRE, ARMATURE)
 
 
 def settings(base):

@@ -6,7 +6,7 @@ Plugins: what packages register under a name by entry points, this one's own rig
 
 METHODS_GROUP : subclasses of ``Method``, see methods/contract.py
 VERBS_GROUP : mappings {verb: Verb} of the command line, see cli/arguments.py
-RIGS_GROUP : simulated rigs of the node simulated_rig, see rigs/simulation
+RIGS_GROUP : simulated rigs of the node simulated_rig, see demonstration/simulated_rigs
 
 What is listed is not imported.
 """

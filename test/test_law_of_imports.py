@@ -45,7 +45,6 @@ FLOORS = {
     'rigs/rigid_body': 4,
     'rigs/suspended_platform': 4,
     'rigs/calibration': 5,
-    'rigs/simulation': 5,
     'report': 7,
     'api': 8,
     'cli': 9,
@@ -95,7 +94,7 @@ SUBROOMS = {
         ('dynamics', 'measurement', 'estimation'),
         ('bodies',),
         ('closed_loop', 'floating_base', 'rigid_body', 'suspended_platform'),
-        ('calibration', 'simulation'),
+        ('calibration',),
         ('cli',),
     ],
     'measurement': [
@@ -274,17 +273,12 @@ def test_pinocchio_lives_in_dynamics():
 def test_mujoco_never_meets_what_it_is_the_oracle_of():
     strangers = users('mujoco')
     assert strangers.pop('dynamics') == ['mjcf_compiled.py']  # what MJCF means is MuJoCo's word
-    assert set(strangers) <= {'simulation', 'rigs/simulation'}
-    for path in FILES:
-        if room_of(path) in ('simulation', 'rigs/simulation'):
-            assert not rooms_used(path) & {
-                'dynamics',
-                'methods',
-                'estimation',
-                'identification',
-            }, path
-        if room_of(path) == 'rigs/simulation':
-            assert not subrooms_used(path), path
+    assert set(strangers) <= {'simulation'}
+    simulated_rigs = list((ROOT / 'demonstration' / 'simulated_rigs').glob('*.py'))
+    assert simulated_rigs
+    for path in [*(ROOT / 'simulation').glob('*.py'), *simulated_rigs]:
+        # Rooms, and files at the top, that know nothing of an identification.
+        assert rooms_used(path) <= {'errors', 'measurement', 'options', 'simulation'}, path
 
 
 def test_methods_and_estimation_are_introduced_by_the_spine():

@@ -39,7 +39,7 @@ Verdicts = tuple[Verdict, Mapping[str, Verdict]]  # of all joints together, {joi
 
 UNCHECKED = 'units and masses not checked for method'
 NOISE_UNKNOWN = 'of which nobody knows how much is noise'
-NOT_DETERMINED = 'not determined: the motion shows none of {rank} base parameters'
+NOT_DETERMINED = 'not determined: the motion shows none of {rank} base parameters{of}'
 COPIED_SAMPLES = 100_000  # samples that are copied together
 BRIDGED = 0.04  # [s] that a straight line follows the motion; longer is a gap
 MARGINS = {'contact': CONTACT_MARGIN}  # [s] on either side of a window that are masked as well
@@ -173,10 +173,20 @@ def checked_statistics(statistics: Mapping[str, Any], checkup: Checkup) -> dict[
         training = statistics['training']['filtered'].get('relative_percent')
         validation = statistics['validation']['filtered'].get('relative_percent')
         verdict = _with_ratio(verdict, training, validation)
-    if statistics.get('determined') == 0:
-        reason = NOT_DETERMINED.format(rank=statistics['rank'])
-        verdict = no_better_than(DO_NOT_USE, verdict, [reason])
+    undetermined = _undetermined(statistics)
+    if undetermined:
+        verdict = no_better_than(DO_NOT_USE, verdict, undetermined)
     return {**checkup.to_dict(), 'verdict': verdict_entry(verdict, joints)}
+
+
+def _undetermined(statistics: Mapping[str, Any]) -> list[str]:
+    """Return the reason against a model whose bodies, or all, are as described and no better."""
+    if statistics.get('determined') == 0:
+        return [NOT_DETERMINED.format(rank=statistics['rank'], of='')]
+    bodies = statistics.get('bodies', {'rank': 0})
+    if bodies['rank'] and not bodies['determined']:
+        return [NOT_DETERMINED.format(rank=bodies['rank'], of=' of bodies')]
+    return []
 
 
 def _with_validation(

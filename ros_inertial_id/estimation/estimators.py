@@ -197,7 +197,7 @@ def finish(
     axes, s = _whitened(problem, effective_standard_deviation(problem, standard_deviation))
     shown = s > ROUNDING * s[0]
     data_errors = np.where(shown, 1.0 / np.where(shown, s, 1.0), 1.0 / ROUNDING)  # along axes
-    data_bse = np.sqrt(((axes * data_errors) ** 2).sum(1))
+    data_bse = _data_bse(axes, s, shown)
     fixed = ~axes.any(axis=1)
     data_bse[fixed] = np.inf
     errors = data_errors
@@ -225,6 +225,20 @@ def finish(
         leaning=leaning,
         limit=limit,
     )
+
+
+def _data_bse(axes: np.ndarray, s: np.ndarray, shown: np.ndarray) -> np.ndarray:
+    """
+    Return the standard errors (b,) of the data alone; see ``_whitened``.
+
+    shown : (f,) bool, which axes are more than rounding
+    Axes that are ``shown`` to 1/s turn by rounding of s[0] / s into those that are not.  What a
+    parameter has of the latter by that is nothing of its own.
+    """
+    errors = np.linalg.norm(axes[:, shown] / s[shown], axis=1)
+    hidden = np.linalg.norm(axes[:, ~shown], axis=1)
+    hidden = np.where(hidden > ROUNDING * s[0] * errors, hidden, 0.0)
+    return np.hypot(errors, hidden / ROUNDING)
 
 
 def shown_and_hidden(

@@ -255,3 +255,9 @@ def test_a_model_without_a_determined_parameter_is_not_to_be_used():
         verdict = checked_statistics(statistics, checkup)['verdict']
         assert verdict['word'] == word
     assert verdict['reasons'] == ['not determined: the motion shows none of 25 base parameters']
+    friction = {'determined': 2, 'rank': 25, 'bodies': {'rank': 22, 'determined': 0}}
+    verdict = checked_statistics({'cross_validation': fit, **friction}, checkup)['verdict']
+    assert verdict['word'] == DO_NOT_USE
+    assert verdict['reasons'] == [
+        'not determined: the motion shows none of 22 base parameters of bodies'
+    ]

@@ -219,7 +219,12 @@ def test_milliseconds_in_the_place_of_seconds_are_refused(arm3_recording, urdf):
 @pytest.mark.parametrize(
     'nothing, joints, do',
     [
-        (0.0, [2], 'lock what is no part of the arm and stands still .*, --lock "joint3"'),
+        (
+            0.0,
+            [2],
+            r'if joint3 swings .* "closed_loop: {independent: \[joint1, joint2, joint3\], '
+            r'actuated: \[joint1, joint2\]}" .*, or lock .* --lock "joint3"',
+        ),
         (4e-310, [2], '--lock "joint3"'),  # memory that nobody wrote to
         (1e-12, [0, 1, 2], 'let the driver report efforts'),
     ],
@@ -233,6 +238,17 @@ def test_efforts_that_are_zero_throughout_are_refused(arm3_recording, urdf, noth
         urdf,
         'the effort in /joint_states is zero in '
         rf'every message; found for {names} \(less than 1e-09 is none\);.* {do}',
+    )
+
+
+def test_a_joint_without_effort_that_stands_still_is_to_be_locked(arm3_recording, urdf):
+    fields = arm3_recording.channels[TOPIC].fields
+    effort, position = fields['effort'].copy(), fields['position'].copy()
+    effort[:, 2], position[:, 2] = 0.0, 0.3
+    refused(
+        altered(arm3_recording, effort=effort, position=position),
+        urdf,
+        'the effort .*; lock what is no part of the arm and stands still, --lock "joint3"',
     )
 
 

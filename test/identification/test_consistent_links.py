@@ -9,6 +9,7 @@ import simulated_rigs
 import slider_crank_runs as crank
 from tolerances import scores_of
 
+from ros_inertial_id.demonstration.simulated_rigs.wrist_sensor import PARAMETERS
 from ros_inertial_id.dynamics.inertial_parameters import pseudo_inertia
 from ros_inertial_id.dynamics.robot_model import load_robot_model
 from ros_inertial_id.errors import EstimationError, RobotModelError
@@ -25,7 +26,6 @@ from ros_inertial_id.methods.capabilities import EstimateOfRows
 from ros_inertial_id.rigs.bodies.joints import random_bodies
 from ros_inertial_id.rigs.bodies.observation import BodiesState
 from ros_inertial_id.rigs.rigid_body.payload_link import urdf_with_payload
-from ros_inertial_id.rigs.simulation.wrist_sensor import PARAMETERS
 
 rigid_body = METHODS['rigid_body']
 

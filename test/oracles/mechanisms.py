@@ -482,6 +482,99 @@ def excavator():
     )
 
 
+def five_bar():
+    """Return two cranks on the base that carry one pin in a vertical plane."""
+    parts, start = [], []
+    for k, (x, a, b) in enumerate(((0.0, 2.0, -1.35), (0.3, 1.1416, 1.35))):
+        parts += [
+            joint(
+                f'crank{k}',
+                'continuous',
+                'base',
+                f'crank{k}_link',
+                (x, 0, 0),
+                axis=(0, -1, 0),
+                body=inertial(1.0 + 0.2 * k, (0.12, 0.01, 0.01), (0.25, 0.04, 0.05)),
+            ),
+            joint(
+                f'arm{k}',
+                'continuous',
+                f'crank{k}_link',
+                f'arm{k}_link',
+                (0.25, 0, 0),
+                axis=(0, -1, 0),
+                body=inertial(0.6 + 0.1 * k, (0.18, 0.0, -0.01), (0.35, 0.03, 0.04)),
+            ),
+            point(f'end{k}', f'arm{k}_link', (0.35, 0, 0)),
+        ]
+        start += [f'crank{k} {a}', f'arm{k} {b}']
+    return Sample(
+        robot('five_bar', *parts),
+        ('point end0 end1',),
+        ('crank0', 'crank1'),
+        tuple(start),
+        (2.0, 1.1416),
+        (0.4, 0.4),
+        friction={'crank0': (0.3, 0.6), 'crank1': (0.2, 0.4)},
+    )
+
+
+def wishbone():
+    """Return a double wishbone suspension: two arms, an upright between balls, a rod, a spring."""
+    parts = [
+        joint(
+            'lower',
+            'continuous',
+            'base',
+            'lower_link',
+            (0, 0.25, 0.15),
+            axis=(1, 0, 0),
+            body=inertial(2.5, (0.01, 0.18, 0.0), (0.25, 0.35, 0.03)),
+        ),
+        joint('caster', 'continuous', 'lower_link', 'ball1', (0, 0.38, 0), axis=(0, 1, 0)),
+        joint('camber', 'continuous', 'ball1', 'ball2', axis=(1, 0, 0)),
+        joint(
+            'steer',
+            'continuous',
+            'ball2',
+            'upright',
+            body=inertial(14.0, (0.005, 0.06, 0.12), (0.5, 0.2, 0.5)),
+        ),
+        joint(
+            'upper',
+            'continuous',
+            'base',
+            'upper_link',
+            (-0.02, 0.3, 0.42),
+            axis=(1, 0, 0),
+            body=inertial(1.5, (0.0, 0.14, 0.005), (0.2, 0.28, 0.03)),
+        ),
+        joint('swing', 'continuous', 'base', 'cross', (-0.12, 0.28, 0.2), axis=(1, 0, 0)),
+        joint(
+            'lean',
+            'continuous',
+            'cross',
+            'rod_link',
+            body=inertial(0.6, (0.0, 0.17, 0.0), (0.02, 0.35, 0.02)),
+        ),
+        point('top', 'upright', (-0.02, -0.05, 0.27)),
+        point('upper_end', 'upper_link', (0, 0.28, 0)),
+        point('steering_arm', 'upright', (-0.12, -0.02, 0.05)),
+        point('rod_end', 'rod_link', (0, 0.33, 0)),
+    ]
+    return Sample(
+        robot('wishbone', *parts),
+        ('point top upper_end', 'point steering_arm rod_end'),
+        ('lower',),
+        ('lower 0', 'upper 0'),
+        (0.0,),
+        (0.2,),
+        ('caster', 'camber', 'swing'),
+        springs={'lower': (1500.0, -0.08)},
+        friction={'lower': (4.0, 3.0)},
+    )
+
+
 def random_mechanism(seed):
     """
     Return a random mechanism, closed at zero: planar or spatial, one to three loops.

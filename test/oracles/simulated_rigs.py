@@ -5,10 +5,10 @@ from dataclasses import replace
 import mujoco_arm
 import slider_crank_lagrangian as oracle
 
+from ros_inertial_id.demonstration.simulated_rigs.slider_crank import SliderCrank, TRUE_TORQUE
+from ros_inertial_id.demonstration.simulated_rigs.wrist_sensor import TRUE_WRENCH, WristRig
 from ros_inertial_id.identification.settings import options_class
 from ros_inertial_id.measurement.recording import Recording
-from ros_inertial_id.rigs.simulation.slider_crank import SliderCrank, TRUE_TORQUE
-from ros_inertial_id.rigs.simulation.wrist_sensor import TRUE_WRENCH, WristRig
 
 CRANK_URDF = mujoco_arm.description('slider_crank')
 CRANK, SLIDER, TAG = '/markers/crank_pin', '/markers/slider_pin', '/markers/rod_tag'

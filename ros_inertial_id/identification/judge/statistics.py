@@ -12,6 +12,7 @@ from ..fit.fitting import cross_validation_folds, parameters_of_rows, Solution
 from ..prepare.mounting import across_gravity, rank_of_bodies, turned
 from ..reduce.stretches import FOLDS, STRETCHES
 from ...dynamics.friction import LAWS
+from ...estimation.base_parameters import BaseParameters
 from ...estimation.r_factors import merge, one_thread, RFactors
 from ...estimation.residuals import Fit
 from ...methods.capabilities import JointMotion
@@ -156,6 +157,7 @@ def _of_fit(solution: Solution) -> dict[str, Any]:
         'rank': len(base),
         'rank_in_data': unconstrained.rank,
         'determined': int(solution.estimate.determined.sum()),
+        'bodies': _of_bodies(base, solution.estimate.determined),
         'rank_gap': base.gap,
         'condition_number': min(unconstrained.condition_number, LARGEST_CONDITION),
         'standard_deviation': unconstrained.standard_deviation,
@@ -168,6 +170,13 @@ def _of_fit(solution: Solution) -> dict[str, Any]:
     determined = solution.estimate.determined
     out['dependence'] = dependence(base.names(), covariance_by_rows, determined)
     return out
+
+
+def _of_bodies(base: BaseParameters, determined: np.ndarray) -> dict[str, int]:
+    """Return how many base parameters of bodies are not known, and are ``determined`` (b,)."""
+    of_bodies = np.array([not base.parameters[k].law for k in base.independent], dtype=bool)
+    asked = of_bodies & ~base.known
+    return {'rank': int(asked.sum()), 'determined': int((asked & determined).sum())}
 
 
 def cross_validate(

@@ -218,7 +218,7 @@ def _residual(
     W: np.ndarray, target: np.ndarray, friction: np.ndarray, parameters: Sequence[Parameter]
 ) -> float:
     """Return the norm of what columns ``friction`` (k,) of W leave of ``target`` (m,)."""
-    signed = np.array([LAWS[parameters[column].law].signed for column in friction])
+    signed = np.array([_may_be_negative(parameters[column].law) for column in friction])
     # What may have either sign is taken off; the others are not negative.
     basis = span(W[:, friction[signed]])
     passive = W[:, friction[~signed]]
@@ -229,6 +229,11 @@ def _residual(
         return float(np.linalg.norm(b - A @ nonnegative_solution(A, b)))
     except RuntimeError:  # columns that differ by rounding alone: they explain nothing for sure
         return float(np.linalg.norm(b))
+
+
+def _may_be_negative(law: str) -> bool:
+    """Return whether a coefficient of the ``law`` has either sign, as a constant force has."""
+    return law not in LAWS or LAWS[law].signed
 
 
 def at_constants(

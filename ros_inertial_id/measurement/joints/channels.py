@@ -205,7 +205,7 @@ def check_effort(effort: Mapping, topic: str, moving: Collection[str] = ()) -> N
         raise RecordingError(
             f'the effort in {topic} is zero in every message',
             found=f'for {", ".join(silent)} (less than {NO_EFFORT:g} is none)',
-            do=without_effort(silent, effort),
+            do=without_effort(silent, effort, moving),
         )
     if frozen:
         raise RecordingError(
@@ -216,27 +216,30 @@ def check_effort(effort: Mapping, topic: str, moving: Collection[str] = ()) -> N
         )
 
 
-def without_effort(silent: Sequence[str], joints: Collection[str]) -> str:
-    """Return advice about those of ``joints`` that have no effort."""
+def without_effort(silent: Sequence[str], joints: Collection[str], moving: Collection[str]) -> str:
+    """
+    Return advice about those of ``joints`` that have no effort.
+
+    moving : joints that move: what is silent then is passive, or light
+    """
     advice = (
         'let the driver report efforts, record a topic with them and name it in effort_topic:, or '
         'where drives follow position commands write "serial_arm: {effort_kind: command}" to '
         'servo.yaml and find their gains: inertial-id drive-gains --empty BAG --config servo.yaml'
         ', of a log with --urdf'
     )
-    which = 'what is no part of the arm and stands still (light fingers may move)'
-    return lock_or(silent, joints, which, _passive(silent, joints) + advice)
-
-
-def _passive(silent, joints):
-    """Return advice about ``silent`` joints that swing without a motor, '' where all are."""
+    passive = [joint for joint in silent if joint in moving]
     driven = [joint for joint in joints if joint not in silent]
-    if not driven:
-        return ''
+    if not passive or not driven:
+        which = 'what is no part of the arm and stands still'
+        return lock_or(silent, joints, which, advice)
+    independent = [joint for joint in joints if joint in driven or joint in passive]
+    locked = lock_or(silent, joints, 'what is too light to matter (fingers)', advice)
     return (
-        'of a joint that swings without a motor (a pendulum) write "closed_loop: {independent: '
-        f'[{", ".join(joints)}], actuated: [{", ".join(driven)}]}}" to passive.yaml, then '
-        'inertial-id identify BAG --method closed_loop --config passive.yaml, or '
+        f'if {", ".join(passive)} swings without a motor (a pendulum) write "closed_loop: '
+        f'{{independent: [{", ".join(independent)}], actuated: [{", ".join(driven)}]}}" to '
+        'passive.yaml, then inertial-id identify BAG --method closed_loop --config passive.yaml, '
+        f'or {locked}'
     )
 
 

@@ -12,10 +12,18 @@ from typing import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from .channels import carries, carries_all, columns_of, JOINT_STATE, lock_or, without_effort
+from .channels import (
+    carries,
+    carries_all,
+    columns_of,
+    JOINT_STATE,
+    lock_or,
+    plausible,
+    without_effort,
+)
 from .commands import COMMAND_TYPES, Commands, feedforward_of, of_joints
 from .drives import is_commanded
-from .kinematic_state import SignalOptions
+from .kinematic_state import AT_REST, SignalOptions
 from .message_order import in_order
 from ..recording import Channel, joined, LazyChannels, Recording
 from ...errors import RecordingError
@@ -383,10 +391,21 @@ def _lacking(channels: Sequence[Channel], what: str, joints: Sequence[str]) -> R
     silent = [joint for joint in joints if not carries(best, what, [joint])]
     do = None
     if what == 'effort':
-        do = without_effort(silent, joints)
+        do = without_effort(silent, joints, _moving(best))
     return RecordingError(
         f'{best.topic} has no {what}', found=f'none for {", ".join(silent)}', do=do
     )
+
+
+def _moving(channel: Channel) -> list[str]:
+    """Return the joints of a ``channel`` whose plausible positions are not all the same."""
+    out = []
+    for k, joint in enumerate(channel.names):
+        positions = channel.fields['position'][:, k]
+        positions = positions[plausible(positions)]
+        if len(positions) and np.ptp(positions) > AT_REST:
+            out.append(joint)
+    return out
 
 
 def _without_joints(missing: Sequence[str], joints: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ changes by where the link is behind its encoder (an elastic joint).
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ...methods.capabilities import Addition, Limit
 SIGN_WIDTH = 0.05  # of a joint's RMS speed: the sign of the speed changes over it
 SMALL_ANGLE = 1e-5  # [rad, m] by which a link is moved for a difference
 MOST_OF_POWER = 0.99  # of a torque's course: beyond is little but noise
+FAR_FROM_ONE = 3.0  # factor of a lead that a first order does not tell
 THINNED = 10  # samples of which one counts in a mean inertia
 
 
@@ -85,6 +86,11 @@ def springs(robot: Mechanism) -> Iterator[Addition]:
             return state.R[:, j][:, :, None] * np.stack([q, np.ones_like(q)], 1)[:, None]
 
         def words(numbers, errors, name=name, unit=unit):
+            if abs(numbers[0]) < 2.0 * errors[0]:
+                return (
+                    f'a constant load that is not described acts on {name} '
+                    f'({numbers[1]:.3g} +- {errors[1]:.1g} {unit.partition("/")[0]})'
+                )
             return (
                 f'a spring that is not described acts on {name} ({numbers[0]:.3g} +- '
                 f'{errors[0]:.1g} {unit})'
@@ -131,6 +137,51 @@ def elasticities(robot: Mechanism) -> Iterator[Addition]:
         )
 
 
+def leads(robot: Mechanism) -> Iterator[Addition]:
+    """
+    Yield the lead of every slide with an encoder and a motor: positions in another unit of length.
+
+    To first order the column is the slope of the torque along the slide's own course.
+    """
+    for number, j in enumerate(robot.independent):
+        if j not in robot.actuated or not robot.prismatic[j]:
+            continue
+        name = robot.joint_names[j]
+
+        def columns(state, robot, values, number=number, j=j):
+            value_of = _values_by_name(robot, values)
+            course = state.q[:, j] - robot.start[j]
+            along = _Course(course, state.v[:, j], state.a[:, j])
+            torque = _torque_of_links(robot, state, value_of)
+            return _slope_along(state, robot, value_of, number, along, torque)[:, :, None]
+
+        def words(numbers, errors, name=name):
+            if not 1.0 / FAR_FROM_ONE < 1.0 - numbers[0] < FAR_FROM_ONE:
+                return f'positions of {name} are in another unit than m'
+            times = 1.0 / (1.0 - numbers[0])
+            return (
+                f'positions of {name} are {times:.3g} +- {times**2 * errors[0]:.1g} times what '
+                'they are in m'
+            )
+
+        yield Addition(
+            'lead of a slide',
+            columns,
+            words,
+            'check the lead of its screw, its unit and its axis in the URDF; or of a constant '
+            f"load add 'joint {name}' to springs:",
+        )
+
+
+@dataclass(frozen=True)
+class _Course:
+    """Positions, rates and accelerations (N,) along one coordinate."""
+
+    positions: np.ndarray
+    rates: np.ndarray
+    accelerations: np.ndarray
+
+
 def _of_elastic_joints(robot):
     """Return the joints and motors of a Mechanism between which a spring is described."""
     against = [e for e in robot.forces if getattr(e, 'against', None) is not None]
@@ -147,17 +198,26 @@ def _slope_along_torque(state, robot, values, number):
     value_of = _values_by_name(robot, values)
     torque = _torque_of_links(robot, state, value_of)
     behind = _without_noise(torque[:, number], period)
-    behind_rate = np.gradient(behind, period)
-    behind_second = np.gradient(behind_rate, period)
-    compliance = SMALL_ANGLE / max(float(np.abs(behind).max()), 1e-300)
-    index, unit = list(robot.independent), compliance * np.eye(len(robot))[number]
-    q = state.q - state.R[:, :, number] * (compliance * behind)[:, None]
+    rates = np.gradient(behind, period)
+    course = _Course(behind, rates, np.gradient(rates, period))
+    return _slope_along(state, robot, value_of, number, course, torque)
+
+
+def _slope_along(state, robot, value_of, number, course, torque):
+    """
+    Return by how much the ``torque`` (N, k) of links changes per unit of a ``course``.
+
+    number : of the coordinate that lacks it; value_of : {name: value} of the model
+    """
+    share = SMALL_ANGLE / max(float(np.abs(course.positions).max()), 1e-300)
+    index, unit = list(robot.independent), share * np.eye(len(robot))[number]
+    q = state.q - state.R[:, :, number] * (share * course.positions)[:, None]
     R, _ = robot.transformation(q)
-    rate = state.v[:, index] - np.outer(behind_rate, unit)
-    second = state.a[:, index] - np.outer(behind_second, unit)
+    rate = state.v[:, index] - np.outer(course.rates, unit)
+    second = state.a[:, index] - np.outer(course.accelerations, unit)
     v, a = robot.motion(q, R, rate, second)
     moved = replace(state, q=q, v=v, a=a, R=R)
-    return (_torque_of_links(robot, moved, value_of) - torque) / compliance
+    return (_torque_of_links(robot, moved, value_of) - torque) / share
 
 
 def _values_by_name(robot, values):

@@ -12,7 +12,7 @@ from typing import Iterator, Sequence
 
 import numpy as np
 
-from .additions import elasticities, frictions, gains, inertia_limits, springs
+from .additions import elasticities, frictions, gains, inertia_limits, leads, springs
 from .cutoff import chosen_cutoff, late_rates, rough_delay
 from .known import links_as_described, read_known
 from .live import LiveMechanism
@@ -39,7 +39,8 @@ from ..measurement.sources import guessed
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import Parameter
 from ...dynamics.regressor import BLOCK, RegressorBlock, RowGroup
-from ...errors import ConfigError, RobotModelError
+from ...errors import ConfigError, RecordingError, RobotModelError
+from ...measurement.joints.channels import NO_EFFORT
 from ...measurement.joints.kinematic_state import JointSpaceState, SignalOptions
 from ...measurement.joints.observation import with_cutoff, with_time_offset
 from ...measurement.recording import Recording
@@ -131,6 +132,8 @@ class ClosedLoop(
                 'of parameters show',
             )
         recording, notes, fused = reconstruct(recording, robot, options)
+        if not options.actuated and not options.torques:
+            _check_no_other_motor(recording, robot, notes['torque'])
         joints = motor_joints(recording, robot, options, notes)
         joints = with_time_offset(joints, options.time_offset)
         parameters, is_late = self.parameters(robot, options), self.finds_time_offset(options)
@@ -168,8 +171,9 @@ class ClosedLoop(
         return replace(observation, joints=joints, summary=summary, closed={})
 
     def additions(self, robot: Mechanism, options: ClosedLoopOptions) -> Sequence[Addition]:
-        """Return gains, friction, springs and elastic joints that a ``robot`` may have besides."""
-        return *gains(robot), *frictions(robot), *springs(robot), *elasticities(robot)
+        """Return what a ``robot`` may have besides: gains, leads, springs, friction and such."""
+        of_motors = *gains(robot), *elasticities(robot), *leads(robot)
+        return *of_motors, *frictions(robot), *springs(robot)
 
     def limits(
         self,
@@ -310,6 +314,26 @@ def _driven(names, mechanism, elastic):
     if not names:
         names = [name for name in mechanism.coordinates if name not in elastic]
     return tuple(joint_index(mechanism.joint_names, name, 'option actuated') for name in names)
+
+
+def _check_no_other_motor(recording, robot, topic):
+    """Raise RecordingError where a joint that is not actuated has an effort on a ``topic``."""
+    others = []
+    for channel in recording.channels.values():
+        if 'effort' not in channel.fields or topic not in ('', channel.topic):
+            continue
+        exerts = (np.abs(np.nan_to_num(channel.fields['effort'])) > NO_EFFORT).any(axis=0)
+        for name in np.array(channel.names)[exerts].tolist():
+            if name in robot.joint_names and name not in robot.motor_names:
+                others.append(name)
+    if others:
+        motors = ', '.join([*robot.motor_names, *dict.fromkeys(others)])
+        raise RecordingError(
+            f'{", ".join(dict.fromkeys(others))} has an effort, and is no actuated joint',
+            expected='all joints with a motor in actuated:',
+            found=f'efforts of {", ".join(robot.motor_names)} alone would be used',
+            do=f'write actuated: [{motors}]; without those whose effort is none of a motor',
+        )
 
 
 def _check_motors(mechanism, motors):

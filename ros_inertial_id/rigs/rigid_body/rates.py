@@ -19,6 +19,7 @@ from ...errors import ConfigError, RecordingError
 from ...measurement.recording import Recording
 
 OTHERWISE = 2.0  # times what is left along the other axes: the rates are along those
+LEAST_SHOWN = 1e-6  # [rad/s, rad/s^2, m/s^2] beside the other axes: less is rounding
 TWIST = ('angular_velocity',)
 ACCEL = ('linear_acceleration', 'angular_acceleration')
 
@@ -64,8 +65,66 @@ def read_rates(recording: Recording, rates: Rates, pose: Series, origin_ns: int)
     """
     t_twist, omega = _read(recording, rates.twist, TWIST, origin_ns)
     t, accelerations = _read(recording, rates.accel, ACCEL, origin_ns)
-    _check_axes(rates, pose, t_twist, omega)
+    for compared in _by_poses(rates, pose, t_twist, omega, t, accelerations):
+        compared.check_axes()
     return Series(rates.accel, t, np.hstack([on_clock(t_twist, omega, t), accelerations]))
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """
+    What was recorded along described ``axes``, beside what poses show of it.
+
+    what : in words; option : that describes the axes; seen : (n, 3) along the body's
+    turn : (n,) of the body; recorded : (n, 3) at the same time; unit : of both
+    """
+
+    what: str
+    option: str
+    axes: str
+    seen: np.ndarray
+    turn: Rotation
+    recorded: np.ndarray
+    unit: str
+
+    def check_axes(self) -> None:
+        """Raise RecordingError where it is surely along the other axes."""
+        off = {}
+        for axes, seen in (('body', self.seen), ('world', self.turn.apply(self.seen))):
+            off[axes] = float(np.median(np.linalg.norm(seen - self.recorded, axis=1)))
+        (other,) = set(off) - {self.axes}
+        if off[self.axes] > max(OTHERWISE * off[other], LEAST_SHOWN):
+            raise RecordingError(
+                f'{self.what} are along other axes',
+                expected=f'{self.option}: {self.axes}, as described',
+                found=f'{off[self.axes]:.2g} {self.unit} beside the motion of the poses, '
+                f'{off[other]:.2g} along those of the {other}',
+                do=f'write {self.option}: {other}',
+            )
+
+
+def _by_poses(rates, pose, t_twist, recorded_rates, t_accel, accelerations):
+    """Yield rates, linear and angular accelerations, each Compared with a ``pose``."""
+    t, turn = pose.t, Rotation.from_quat(pose.values[:, 3:])
+    steps = (turn[:-1].inv() * turn[1:]).as_rotvec() / np.diff(t)[:, None]
+    between = 0.5 * (t[1:] + t[:-1])
+    omega = on_clock(t_twist, recorded_rates, between)
+    yield _Compared(
+        f'the rates of {rates.twist}', 'axes', rates.axes, steps, turn[:-1], omega, 'rad/s'
+    )
+    linear, angular = np.split(on_clock(t_accel, accelerations, t[1:-1]), 2, axis=1)
+    apart = np.diff(between)[:, None]
+    velocity = np.diff(pose.values[:, :3], axis=0) / np.diff(t)[:, None]
+    turn = turn[1:-1]
+    seen = turn.inv().apply(np.diff(velocity, axis=0) / apart)
+    what = f'the linear accelerations of {rates.accel}'
+    yield _Compared(what, 'linear_axes', rates.linear_axes, seen, turn, linear, 'm/s^2')
+    # Differences of rates along fixed and along moving axes are the angular acceleration alike.
+    seen = np.diff(omega, axis=0) / apart
+    if rates.axes == 'world':
+        seen = turn.inv().apply(seen)
+    what = f'the angular accelerations of {rates.accel}'
+    yield _Compared(what, 'axes', rates.axes, seen, turn, angular, 'rad/s^2')
 
 
 def _read(recording, topic, fields, origin_ns):
@@ -80,25 +139,6 @@ def _read(recording, topic, fields, origin_ns):
         )
     t = (channel.stamp_ns - origin_ns) * 1e-9
     return t, np.hstack([channel.fields[field] for field in fields])
-
-
-def _check_axes(rates, pose, t, omega):
-    """Raise RecordingError where a body turns along other axes than its rates are said to."""
-    turn, between = Rotation.from_quat(pose.values[:, 3:]), 0.5 * (pose.t[1:] + pose.t[:-1])
-    steps = (turn[:-1].inv() * turn[1:]).as_rotvec() / np.diff(pose.t)[:, None]
-    said = on_clock(t, omega, between)
-    off = {
-        axes: float(np.median(np.linalg.norm(x - said, axis=1)))
-        for axes, x in (('body', steps), ('world', turn[:-1].apply(steps)))
-    }
-    (other,) = set(off) - {rates.axes}
-    if off[rates.axes] > OTHERWISE * off[other]:
-        raise RecordingError(
-            f'the rates of {rates.twist} are along other axes',
-            expected=f'axes: {rates.axes}, as described',
-            found=f'{off[rates.axes]:.2g} rad/s beside the turning of '
-            f'{pose.topic}, {off[other]:.2g} with axes: {other}',
-        )
 
 
 def state_of_rates(

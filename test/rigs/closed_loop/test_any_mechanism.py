@@ -157,3 +157,38 @@ def test_a_mechanism_is_good_where_its_description_shows_the_unit(factor, word):
         assert_within_errors(result.model.identified, sample)
     assert result.verdict.word == word
     assert bool(result.verdict.reasons) == (word != 'good')
+
+
+def test_a_suspension_whose_travel_shows_no_body_is_not_to_be_used():
+    """One small travel of 22 bodies' numbers: friction of the hinge is shown, and nothing else."""
+    sample = mechanisms.wishbone()
+    loops = pinocchio_loops.Loops(
+        sample.urdf,
+        sample.closures,
+        sample.independent,
+        sample.start,
+        sample.springs,
+        sample.friction,
+    )
+    t, z, rate, second = pinocchio_loops.motion(sample.centre, sample.size, 10.0, 200.0, 1)
+    loops.approach(z[0])
+    tau = loops.move(z, rate, second)[1]
+    noise = (2e-5, 0.01 * tau.std())
+    made = pinocchio_loops.recording(loops, sample.urdf, t, z, tau, noise, 1)
+    settings = options_of(sample, friction=('lower viscous coulomb',))
+    options = {
+        name: getattr(settings, name)
+        for name in ('closures', 'start', 'independent', 'springs', 'friction')
+    }
+    model = rid.identify(made, method='closed_loop', **options).identification.model
+    entries = {entry['name']: entry for entry in model.base if entry['determined']}
+    assert entries.keys() == {'fv1', 'fc1'}
+    for name, true in zip(('fv1', 'fc1'), sample.friction['lower']):
+        found = entries[name]
+        assert abs(found['value'] - true) < 3.5 * found['standard_error']
+    verdict = model.statistics['verdict']
+    assert verdict['word'] == 'do not use'
+    assert (
+        'not determined: the motion shows none of 22 base parameters of bodies'
+        in (verdict['reasons'])
+    )

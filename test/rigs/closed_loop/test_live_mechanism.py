@@ -6,13 +6,13 @@ import mujoco_arm
 import numpy as np
 import pytest
 
+from ros_inertial_id.demonstration.simulated_rigs.slider_crank import SliderCrank, TRUE_TORQUE
+from ros_inertial_id.demonstration.simulated_rigs.wrist_sensor import TRUE_WRENCH, WristRig
 from ros_inertial_id.errors import ConfigError, RecordingError
 from ros_inertial_id.identification.settings import load_options
 from ros_inertial_id.measurement.recording import Channel
 from ros_inertial_id.measurement.summary import Summary
 from ros_inertial_id.methods import METHODS
-from ros_inertial_id.rigs.simulation.slider_crank import SliderCrank, TRUE_TORQUE
-from ros_inertial_id.rigs.simulation.wrist_sensor import TRUE_WRENCH, WristRig
 
 closed_loop = METHODS['closed_loop']
 rigid_body = METHODS['rigid_body']

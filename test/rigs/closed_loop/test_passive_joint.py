@@ -1,5 +1,6 @@
 """A passive joint among the independent ones: its torque is known to be zero."""
 
+import furuta
 import numpy as np
 import pytest
 from series_elastic import PASSIVE, recording, TRUE
@@ -31,3 +32,24 @@ def test_an_arm_with_a_passive_joint_is_told_the_line_to_write():
     line = r'closed_loop: \{independent: \[motor, flex\], actuated: \[motor\]\}'
     with pytest.raises(RecordingError, match=line):
         rid.identify(recording(3, 1.0))
+
+
+def test_a_furuta_pendulum_is_led_to_actuated_and_found():
+    made = furuta.recording(1)
+    first = (
+        r'; if pendulum swings .*{independent: \[arm, pendulum\], actuated: \[arm\]}.*, or lock'
+    )
+    with pytest.raises(RecordingError, match=first):
+        rid.identify(made)
+    model = rid.identify(
+        made,
+        method='closed_loop',
+        independent=('arm', 'pendulum'),
+        actuated=('arm',),
+        friction=('arm viscous', 'pendulum viscous'),
+    ).identification.model
+    found = {entry['expression']: entry for entry in model.base}
+    for expression, true in furuta.TRUE.items():
+        entry = found[expression]
+        assert abs(entry['value'] - true) < 4.0 * entry['standard_error']
+        assert entry['standard_error'] < 0.03 * abs(true)

@@ -10,9 +10,20 @@ import pytest
 from rosbags.rosbag2 import Writer
 from rosbags.typesys import get_typestore, Stores
 from scipy.spatial.transform import Rotation
+from standing_robots import Manner, ODOMETRY, OtherRobot
 
 from ros_inertial_id.api.model import model_of
 from ros_inertial_id.checks.check import check
+from ros_inertial_id.demonstration.simulated_rigs.quadruped import (
+    BASE_IMU,
+    FEET,
+    FEET_FORCES,
+    LEG,
+    LEGS,
+    Quadruped,
+    STAND,
+    STATES,
+)
 from ros_inertial_id.dynamics.friction import as_step
 from ros_inertial_id.dynamics.mjcf import mjcf_description
 from ros_inertial_id.errors import InertialIdError
@@ -28,19 +39,6 @@ from ros_inertial_id.report.summary import outline, summary
 from ros_inertial_id.report.whole import whole_of
 from ros_inertial_id.rigs.floating_base.base_motion import base_motion, upright
 from ros_inertial_id.rigs.floating_base.contacts import recorded_contacts
-from ros_inertial_id.rigs.simulation.quadruped import (
-    BASE_IMU,
-    FEET,
-    FEET_FORCES,
-    LEG,
-    LEGS,
-    Manner,
-    ODOMETRY,
-    Quadruped,
-    STAND,
-    StandingRobot,
-    STATES,
-)
 from ros_inertial_id.simulation.true_robot import parse, perturbed_urdf
 
 ROOT = Path(__file__).parents[3]
@@ -314,7 +312,7 @@ def test_robot_is_weighed_by_odometry_as_well():
     joints = [f'{leg}_{joint}' for leg in LEGS for joint in LEG]
     truth = perturbed_urdf(parse(URDF), np.random.default_rng(5), 0.2, 0.1, 0.05)
     stand, manner = dict(zip(joints, STAND)), Manner(odometry=True)
-    rig = StandingRobot(truth, dict.fromkeys(FEET, 0.02), stand, 'imu_link', manner=manner)
+    rig = OtherRobot(truth, dict.fromkeys(FEET, 0.02), stand, 'imu_link', manner=manner)
     recording = Recording(rig.advance(8.0), URDF)
     del recording.channels[BASE_IMU]
     by_odometry = options(odometry_topic=ODOMETRY)

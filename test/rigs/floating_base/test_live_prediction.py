@@ -6,17 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ros_inertial_id.errors import ConfigError
-from ros_inertial_id.identification.settings import load_options
-from ros_inertial_id.measurement.summary import Summary
-from ros_inertial_id.methods import METHODS
-from ros_inertial_id.rigs.simulation.quadruped import (
+from ros_inertial_id.demonstration.simulated_rigs.quadruped import (
     BASE_IMU,
     FEET,
     FEET_FORCES,
     Quadruped,
     STATES,
 )
+from ros_inertial_id.errors import ConfigError
+from ros_inertial_id.identification.settings import load_options
+from ros_inertial_id.measurement.summary import Summary
+from ros_inertial_id.methods import METHODS
 
 ROOT = Path(__file__).parents[3]
 URDF = (ROOT / 'urdf' / 'quadruped.urdf').read_text()

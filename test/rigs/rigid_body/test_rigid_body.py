@@ -16,6 +16,7 @@ import yaml
 
 import ros_inertial_id as rid
 from ros_inertial_id.checks.check import check
+from ros_inertial_id.demonstration.simulated_rigs.wrist_sensor import BIAS, PARAMETERS
 from ros_inertial_id.errors import ConfigError, InertialIdError, RecordingError
 from ros_inertial_id.estimation.base_parameters import find_base_parameters
 from ros_inertial_id.estimation.estimators import ESTIMATORS, Problem
@@ -28,7 +29,6 @@ from ros_inertial_id.methods import METHODS
 from ros_inertial_id.rigs.bodies.joints import random_bodies
 from ros_inertial_id.rigs.bodies.observation import BodiesState
 from ros_inertial_id.rigs.measurement.body_state import BodyState
-from ros_inertial_id.rigs.simulation.wrist_sensor import BIAS, PARAMETERS
 
 rigid_body = METHODS['rigid_body']
 
@@ -164,10 +164,29 @@ def test_recorded_accelerations_reach_the_papers_figures_with_its_hundred_sample
     assert np.sqrt(np.nanmean(((value - TRUE) / error) ** 2)) < 2.0
 
 
-def test_rates_along_other_axes_than_described_are_refused(tmp_path):
-    text = _written(tmp_path / 'log.csv', axes='world')
-    with pytest.raises(RecordingError, match='/v1 are along other axes.*with axes: body'):
+@pytest.mark.parametrize(
+    'axes, refused',
+    [
+        ({'axes': 'world'}, 'the rates of /v1 .* write axes: body'),
+        ({'axes': 'body'}, 'the linear accelerations of /a2 .* write linear_axes: world'),
+    ],
+)
+def test_rates_along_other_axes_than_described_are_refused(tmp_path, axes, refused):
+    text = _written(tmp_path / 'log.csv', **axes)
+    with pytest.raises(RecordingError, match=refused):
         identify([read_log(tmp_path / 'log.csv', text)], PRINCIPAL, method='rigid_body')
+
+
+def test_angular_accelerations_along_other_axes_than_rates_are_refused(tmp_path):
+    text = _written(tmp_path / 'log.csv')
+    recording = read_log(tmp_path / 'log.csv', text)
+    channels = dict(recording.channels)
+    turn = Rotation.from_quat(channels['/b1'].fields['orientation_xyzw'])
+    fields = dict(channels['/a1'].fields)
+    fields['angular_acceleration'] = turn.apply(np.array(fields['angular_acceleration']))
+    channels['/a1'] = replace(channels['/a1'], fields=fields)
+    with pytest.raises(RecordingError, match='the angular accelerations of /a1 are along other'):
+        identify([replace(recording, channels=channels)], PRINCIPAL, method='rigid_body')
 
 
 @pytest.fixture(scope='module')

@@ -1,4 +1,4 @@
-"""Samples of simulated sensors to Channels: one way for both rigs; their types of messages."""
+"""Samples of simulated sensors to Channels, and the types of their messages."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -7,7 +7,8 @@ sensor has noise and a bias, like the encoders and the IMU on the payload it pub
 
 import numpy as np
 
-from .sensors import channels_of, IMU, JOINT_STATE, REPORT_STEP, Samples, SYMBOLS, WRENCH
+from .models import add_sensors, IMU_SENSORS
+from .samples import channels_of, IMU, JOINT_STATE, REPORT_STEP, Samples, SYMBOLS, WRENCH
 from ...measurement.recording import Channel
 from ...simulation.rigid_bodies import _bodies_only, _mujoco, ten_parameters
 
@@ -58,14 +59,7 @@ class WristRig:
             explicitinertial=True,
             fullinertia=INERTIA[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]],
         )
-        body.add_site(name='sensor')
-        for kind in ('FORCE', 'TORQUE', 'GYRO', 'ACCELEROMETER'):
-            spec.add_sensor(
-                name=kind.lower(),
-                type=getattr(mujoco.mjtSensor, f'mjSENS_{kind}'),
-                objtype=mujoco.mjtObj.mjOBJ_SITE,
-                objname='sensor',
-            )
+        add_sensors(spec, body, 'sensor', ('FORCE', 'TORQUE', *IMU_SENSORS))
         model = spec.compile()
         model.opt.gravity[:] = 0.0, 0.0, -9.81
         disable = mujoco.mjtDisableBit

@@ -7,16 +7,15 @@ same code feeds a node and a test.  The loop is closed here anew, in MuJoCo's ow
 identification that agrees does not agree with itself.
 """
 
-import xml.etree.ElementTree as ET
-
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from .sensors import channels_of, JOINT_STATE, POINT, POSE, REPORT_STEP, Samples, SYMBOLS, WRENCH
-from .sensors import IMU as IMU_TYPE
+from .models import compiled, spec_of
+from .samples import channels_of, JOINT_STATE, POINT, POSE, REPORT_STEP, Samples, SYMBOLS, WRENCH
+from .samples import IMU as IMU_TYPE
 from ...measurement.recording import Channel
 from ...simulation import true_robot
-from ...simulation.rigid_bodies import _mujoco, bare, ten_parameters
+from ...simulation.rigid_bodies import _mujoco, ten_parameters
 
 INTEGRATION_STEP = 1.25e-4  # [s] of the simulation: 800 Hz and 1 kHz are whole numbers of it
 STIFF = (-1e7, -4e3)  # solref: stiffness [1/s^2] and damping [1/s] of the closure
@@ -73,10 +72,7 @@ class SliderCrank:
 
     def _compile(self, urdf):
         """Return the model of a URDF text with a site of its name on every link, loop closed."""
-        mujoco, robot = self._mujoco, bare(urdf)
-        settings = ET.SubElement(robot, 'mujoco')
-        ET.SubElement(settings, 'compiler', fusestatic='false', discardvisual='false')
-        spec = mujoco.MjSpec.from_string(ET.tostring(robot, encoding='unicode'))
+        mujoco, spec = self._mujoco, spec_of(urdf)
         for body in spec.bodies:
             body.add_site(name=body.name)
         closure = spec.add_equality(
@@ -86,12 +82,8 @@ class SliderCrank:
             name2='rod_end',
         )
         closure.solref[:], closure.solimp[:] = STIFF, HARD
-        model = spec.compile()
-        model.opt.gravity[:] = 0.0, 0.0, -9.81
-        model.opt.timestep = INTEGRATION_STEP
-        model.opt.disableflags |= int(
-            mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_LIMIT
-        )
+        model = compiled(spec, INTEGRATION_STEP)
+        model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
         model.opt.tolerance, model.opt.iterations = 1e-14, 50
         return model
 
