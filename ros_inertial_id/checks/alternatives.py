@@ -45,11 +45,18 @@ def negated(test: RecordingUnderTest) -> Iterator[Alternative]:
     driven, against = test.driving > SURE_OF_CAUSE, ratio < -ASKED * error
     candidates = [(j,) for j in np.flatnonzero(test.moved).tolist()]
     for chosen in (driven, against, driven | against):
-        candidates.append(tuple(np.flatnonzero(chosen).tolist()))
+        joints = tuple(np.flatnonzero(chosen).tolist())
+        candidates += [joints, *_without_one(joints)]
     for joints in sorted(set(candidates)):
         if 0 < len(joints) < test.count:
             confirmed = bool(driven[list(joints)].all())
             yield _negated(test, 'effort of a joint negated', joints, confirmed)
+
+
+def _without_one(joints: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Yield ``joints`` without each of them in turn: one may be there by what else it lacks."""
+    for left in joints:
+        yield tuple(j for j in joints if j != left)
 
 
 def all_negated(test: RecordingUnderTest) -> Iterator[Alternative]:
