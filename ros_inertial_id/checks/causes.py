@@ -169,6 +169,8 @@ class Trial:
         free, described = self._rms(self.errors, FREE), self._rms(self.errors, DESCRIBED)
         still = self._rms(self.errors, FREE, joints)
         joints_remain = still > UNRELATED_RESIDUAL * np.linalg.norm(test.torque[joints])
+        if self.change.link is not None:  # of the efforts of all, and free bodies know it anyway
+            joints_remain = False
         # Logarithms weigh a joint that is hardly explained like all.
         worse = free > ALIKE_RESIDUALS * self._rms(recorded, FREE)
         # Of another robot's description a change explains a part.
