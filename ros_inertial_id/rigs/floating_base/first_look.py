@@ -13,13 +13,15 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import eigh
 
 from .doubts import contact_doubts, height_doubts, mounting_doubts, upside_down
-from .observation import FloatingObservation, FloatingState
+from .observation import FloatingObservation, FloatingState, Noise
 from .robot import FloatingRobot
 from .rows import efforts, FloatingRows, row_names
 from .turned_imu import turn_doubts
 from ..estimation.common_errors import MovedRows
+from ..estimation.motion_noise import NOISE_SHARE
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import RecordingError
 from ...estimation.least_squares import left_out, standard_errors
@@ -35,9 +37,12 @@ APPLIED_OFFSET = 3.0  # standard errors of an offset that is applied
 LARGEST_OFFSET = 0.05  # [s]
 STEP = 1e-3  # [s] or [m], by which a base or feet are moved to see what it changes
 FOOT_YIELDS = 1e-3  # [m], scale of Student's t: rubber gives way, radii are rounded, some wrong
+GROUND_ROUNDS = 2
+NOISE_OF_EVERY = 8  # samples that are looked at, is one whose noise is
 FREEDOM = 3.0  # its degrees: a height that is far off is not drawn towards that described
 ROUNDS = 3  # an offset changes the slope that it is found by
 MOST_LOOKS = 6  # rows are read anew once offsets are applied
+GROUND = 'ground', 'ground_error'  # details of a summary: see FloatingObservation
 SETTLED = 5e-5  # [s]: a smaller change needs no further look
 
 
@@ -80,9 +85,14 @@ def first_look(
         observation, fit = _clocks_set_right(observation, fit)
     if not doubts and fit.relative > TURNED_RESIDUAL:
         doubts = turn_doubts(observation, residual)
+    if robot.feet and not robot.carried:
+        observation, fit = _ground_found(observation, fit)
+        if options.find_time_offset and not doubts and abs(observation.ground) > FOOT_YIELDS:
+            observation, fit = _clocks_set_right(observation, fit)
+            observation, fit = _ground_found(observation, fit)
     if not doubts and robot.feet:
         doubts = contact_doubts(observation, robot, fit.states, fit.lacking())
-        doubts += height_doubts(*fit.height_of_feet(fit.of_yielding_feet()))
+        doubts += height_doubts(*(observation.summary.details[name] for name in GROUND))
     return observation.with_details(base_topic=observation.base.topic, doubts=doubts)
 
 
@@ -95,7 +105,8 @@ def _clocks_set_right(
     fit : of the observation as it is
     A slope holds for small offsets, so that looks follow until one moves less than SETTLED.
     """
-    applied = Offsets(0.0, 0.0, 0.0, 0.0)
+    set_before = observation.summary.details.get('clocks', (0.0, 0.0))
+    applied = Offsets(*set_before, 0.0, 0.0)
     moved, looks = np.inf, 0
     while moved > SETTLED and looks < MOST_LOOKS:
         found = fit.offsets().after(applied)
@@ -114,8 +125,26 @@ def _clocks_set_right(
     )
     motion = replace(observation.base, late_error=found.base_error)
     observation = replace(observation, base=motion, summary=summary).with_details(
-        base_time_offset=found.base, base_time_offset_error=found.base_error
+        base_time_offset=found.base,
+        base_time_offset_error=found.base_error,
+        clocks=(applied.base, applied.efforts),
     )
+    return observation, fit
+
+
+def _ground_found(
+    observation: FloatingObservation, fit: '_Fit'
+) -> tuple[FloatingObservation, '_Fit']:
+    """
+    Return an observation on the ground where its rows have it, and the fit of it.
+
+    fit : of the observation as it is
+    """
+    noise = fit.products_of_noise(observation.noise())
+    for _ in range(GROUND_ROUNDS):
+        height, error = fit.height_of_feet(fit.on_higher_ground(), noise)
+        observation = observation.on_ground(height, error)
+        fit = fit.of(_thinned(observation))
     return observation, fit
 
 
@@ -191,9 +220,7 @@ def common_errors(
         moved += list((fit.late() * clocks).T)
     own = len(moved)
     if robot.feet:
-        # What was found of their height is not applied: all of it is an error.
-        higher = fit.of_yielding_feet()
-        moved.append(np.hypot(*fit.height_of_feet(higher)) * higher)
+        moved.append(observation.summary.details['ground_error'] * fit.on_higher_ground())
     names = row_names(robot)[0]
     W, C = fit.by_row(fit.rows), fit.by_row(np.column_stack(moved))
     times = observation.samples(training=True) / len(C[0])
@@ -272,36 +299,74 @@ class _Fit:
         """Return what base and efforts change of the rows (N, 2) that are stamped 1 s later."""
         return np.column_stack([self._base_slope(), -self._rate[:, 0]])
 
-    def of_yielding_feet(self) -> np.ndarray:
+    def on_higher_ground(self) -> np.ndarray:
         """Return what feet change of the rows (N,) that touch the ground 1 m further up."""
-        feet = tuple(replace(foot, yields=STEP) for foot in self._robot.feet)
-        robot = replace(self._robot, feet=feet)
-        yielding = FloatingRows(robot, self._parameters, np.ones(self._count, dtype=bool))
         out = []
         for state, left, friction in zip(self._standing, self._left, self._friction):
             lacking = np.einsum('rpb,p->rb', self._rows.full(state, friction), self.values)
             lacking = lacking[:, None] - efforts(state.tau)
-            change = yielding.projection(state)(lacking) - left(lacking)
+            higher = self._rows.projection(replace(state, ground=state.ground + STEP))
+            change = higher(lacking) - left(lacking)
             out.append(_flat(change)[:, 0] / STEP)
         return np.concatenate(out)
 
-    def height_of_feet(self, higher: np.ndarray) -> tuple[float, float]:
+    def height_of_feet(self, higher: np.ndarray, noise: np.ndarray) -> tuple[float, float]:
         """
         Return how much higher feet touch than described, and its standard error [m].
 
-        higher : of ``of_yielding_feet``
+        higher : of ``on_higher_ground``
+        noise : of ``products_of_noise``
         """
-        moved = FOOT_YIELDS * higher
-        columns = np.column_stack([self.rows * self._sd, moved, self._target])
+        ground = self.states[0].ground
+        as_described = self._target + ground * higher
+        columns = np.column_stack([self.rows * self._sd, FOOT_YIELDS * higher, as_described])
         sums = self._by_piece(columns) / self._scale**2
         known = np.ones(self._count + 1)
+        from_ground = np.eye(len(noise))
+        from_ground[-2, -1] = ground / FOOT_YIELDS
+        noise = from_ground.T @ noise @ from_ground
+        sums = without_noise(sums, noise / self._scale**2, known)
         for _ in range(ROUNDS):
             x, without = left_out(sums, partial(_solved, known=known))
             known[-1] = (FREEDOM + 1.0) / (FREEDOM + x[-1] ** 2)
         information = sums.sum(0)[:-1, :-1] + np.diag(known)
         variance = np.linalg.inv(information)[-1, -1]
-        error = np.hypot(standard_errors(without)[-1], variance**0.5)
+        each_foot = len(self._robot.feet) ** -0.5  # they give way by their own loads
+        error = np.linalg.norm([standard_errors(without)[-1], variance**0.5, each_foot])
         return FOOT_YIELDS * float(x[-1]), FOOT_YIELDS * float(error)
+
+    def products_of_noise(self, noise: Noise) -> np.ndarray:
+        """
+        Return what ``noise`` adds to products of [parameters | higher ground | target].
+
+        It is in the feet's forces and in the rows alike, as if the feet stood at the height of the
+        whole centre.
+        """
+        base = np.linalg.cholesky(noise.base + 1e-12 * np.trace(noise.base) * np.eye(9))
+        torque = np.linalg.cholesky(noise.torque)
+        out = np.zeros((self._count + 2, self._count + 2))
+        for state in self.states:
+            few = state.rows(slice(None, None, NOISE_OF_EVERY))
+            left = self._rows.projection(few)
+            higher = self._rows.projection(replace(few, ground=few.ground + STEP))
+            still = self._rows.full(few, ())
+            changes = []
+            for change in STEP * base.T:
+                moved = self._rows.full(replace(few, base=few.base + change), ())
+                changes.append(((moved - still) / STEP, 0.0))
+            unmoved = np.zeros_like(still)
+            for change in torque.T:
+                changes.append((unmoved, efforts(np.tile(change, (len(few.t), 1)))))
+            for rows, driven in changes:
+                lacking = np.einsum('rpb,p->rb', rows, self.values)[:, None] - driven
+                up = _flat(higher(lacking) - left(lacking)) / STEP
+                rows = _flat(left(rows))
+                target = -rows @ self._nominal[:, None]
+                if np.any(driven):
+                    target += _flat(left(driven))
+                columns = np.hstack([rows * self._sd, FOOT_YIELDS * up, target])
+                out += len(state.t) / len(few.t) * columns.T @ columns
+        return out
 
     def by_row(self, flat: np.ndarray) -> np.ndarray:
         """Return (r, N, k) of each row what stands sample by sample (N r, k)."""
@@ -339,6 +404,21 @@ class _Fit:
 def _solved(sums: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Return the solution (k,) of normal equations ``sums`` under a prior as ``known`` (k,)."""
     return np.linalg.solve(sums[:-1, :-1] + np.diag(known + 1e-12), sums[:-1, -1])
+
+
+def without_noise(sums: np.ndarray, noise: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """
+    Return sums of products (pieces, k + 1, k + 1) of k columns and a target, less their noise.
+
+    noise : (k + 1, k + 1) that all pieces hold of it; known : (k,) information beforehand
+    A direction that is noise most of all says nothing.
+    """
+    information = sums.sum(0)[:-1, :-1] + np.diag(known)
+    shares, directions = eigh(noise[:-1, :-1], information)
+    lost = directions[:, shares > NOISE_SHARE]
+    keep = np.eye(len(noise))
+    keep[:-1, :-1] -= lost @ (information @ lost).T
+    return np.asarray(keep.T @ (sums - noise / len(sums)) @ keep)
 
 
 def _all_standing(state):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,15 +30,17 @@ class FloatingState(JointSpaceState):
 
     base, base_rate (N, 9), up (N, 3) : see ``BaseMotion.at``
     standing : (N, feet) which may touch the ground
+    ground : [m] by which feet touch further up than described
     """
 
     base: np.ndarray = field(default_factory=_nothing)
     base_rate: np.ndarray = field(default_factory=_nothing)
     up: np.ndarray = field(default_factory=_nothing)
     standing: np.ndarray = field(default_factory=_nothing)
+    ground: float = 0.0
 
     @classmethod
-    def of(cls, joints: JointSpaceState, **of_base: np.ndarray) -> 'FloatingState':
+    def of(cls, joints: JointSpaceState, **of_base: Any) -> 'FloatingState':
         """Return the state of ``joints`` on a base; of_base : the fields of this class."""
         of_joints: dict[str, Any] = {}
         for f in fields(JointSpaceState):
@@ -53,7 +55,15 @@ class FloatingState(JointSpaceState):
             base_rate=self.base_rate[chosen],
             up=self.up[chosen],
             standing=self.standing[chosen],
+            ground=self.ground,
         )
+
+
+class Noise(NamedTuple):
+    """Covariances of the noise of the base's motion, (9, 9), and of torques, (n, n)."""
+
+    base: np.ndarray
+    torque: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,7 @@ class FloatingObservation:
     The motion of one recording, as the spine wants it.
 
     joints : its JointSpaceObservation; feet : how many the robot has
+    ground : see FloatingState
     """
 
     joints: JointSpaceObservation
@@ -69,6 +80,7 @@ class FloatingObservation:
     contacts: Contacts
     feet: int
     summary: Summary
+    ground: float = 0.0
 
     @classmethod
     def over(
@@ -85,7 +97,13 @@ class FloatingObservation:
     def with_clocks(self, base_late: float, efforts_late: float) -> 'FloatingObservation':
         """Return it with clocks set right by ``base_late`` and ``efforts_late`` [s]."""
         joints = with_time_offset(self.joints, efforts_late)
-        return self.over(joints, self.base.with_late(base_late), self.contacts, self.feet)
+        moved = self.over(joints, self.base.with_late(base_late), self.contacts, self.feet)
+        return replace(moved, ground=self.ground)
+
+    def on_ground(self, height: float, error: float) -> 'FloatingObservation':
+        """Return it with feet that touch a ``height`` [m] further up than described."""
+        moved = replace(self, ground=height)
+        return moved.with_details(ground=height, ground_error=error)
 
     @property
     def clock_errors(self) -> tuple[float, float] | None:
@@ -110,7 +128,28 @@ class FloatingObservation:
         for state in self.joints.states(training):
             base, base_rate, up = self.base.at(state.t, kernel, period)
             standing = self.contacts.standing(state.t, self.feet, memory)
-            yield FloatingState.of(state, base=base, base_rate=base_rate, up=up, standing=standing)
+            yield FloatingState.of(
+                state,
+                base=base,
+                base_rate=base_rate,
+                up=up,
+                standing=standing,
+                ground=self.ground,
+            )
+
+    def noise(self) -> Noise:
+        """Return the Noise that the filter leaves."""
+        drawn = []
+        taken = []
+        for state, noise, _ in self.noisy_states(1, np.random.default_rng(0)):
+            drawn.append(noise.reshape(-1, 9))
+            taken.append(state.tau_raw - state.tau)
+        noise, taken_away = np.concatenate(drawn), np.concatenate(taken)
+        kernel = self.joints.kernel
+        passed = kernel @ kernel  # of the variance of white noise
+        share = passed / max(1.0 - 2.0 * kernel[len(kernel) // 2] + passed, 1e-9)
+        torque = share * np.var(taken_away, axis=0)
+        return Noise(noise.T @ noise / len(noise), np.diag(torque + 1e-12))
 
     def noisy_states(
         self, draws: int, rng: np.random.Generator
