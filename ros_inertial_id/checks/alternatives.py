@@ -45,10 +45,11 @@ def negated(test: RecordingUnderTest) -> Iterator[Alternative]:
     """Yield the efforts of one joint, or of several, negated."""
     ratio, error = (np.diagonal(x) for x in test.described_factors)
     driven, against = test.driving > SURE_OF_CAUSE, ratio < -ASKED * error
-    candidates = [(j,) for j in np.flatnonzero(test.moved).tolist()]
+    candidates: list[tuple[int, ...]] = [(j,) for j in np.flatnonzero(test.moved).tolist()]
     for chosen in (driven, against, driven | against):
         joints = tuple(np.flatnonzero(chosen).tolist())
-        candidates += [joints, *_without_one(joints)]
+        candidates.append(joints)
+        candidates.extend(_without_one(joints))
     for joints in sorted(set(candidates)):
         if 0 < len(joints) < test.count:
             confirmed = bool(driven[list(joints)].all())

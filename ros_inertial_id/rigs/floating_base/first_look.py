@@ -6,7 +6,7 @@ that are stamped late are one column each beside the parameters, by the rates of
 change without one piece of the recording says how sure they are (jackknife).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
@@ -38,6 +38,7 @@ LARGEST_OFFSET = 0.05  # [s]
 STEP = 1e-3  # [s] or [m], by which a base or feet are moved to see what it changes
 FOOT_YIELDS = 1e-3  # [m], scale of Student's t: rubber gives way, radii are rounded, some wrong
 GROUND_ROUNDS = 2
+NO_NOISE = 1e-10  # variance
 NOISE_OF_EVERY = 8  # samples that are looked at, is one whose noise is
 FREEDOM = 3.0  # its degrees: a height that is far off is not drawn towards that described
 ROUNDS = 3  # an offset changes the slope that it is found by
@@ -66,6 +67,9 @@ class Offsets:
         return replace(self, base=base, efforts=_applied(self.efforts, self.efforts_error))
 
 
+NOT_LATE = Offsets(0.0, 0.0, 0.0, 0.0)
+
+
 def first_look(
     method: Any, observation: FloatingObservation, robot: FloatingRobot, options: Any
 ) -> FloatingObservation:
@@ -81,14 +85,16 @@ def first_look(
     residual = partial(_relative, robot, parameters)
     turned = bool(fallen) or fit.relative > POOR
     doubts = mounting_doubts(observation, residual, turned) or fallen
-    if options.find_time_offset and not doubts:
-        observation, fit = _clocks_set_right(observation, fit)
+    applied = NOT_LATE
+    finds_clocks = options.find_time_offset and not doubts
+    if finds_clocks:
+        observation, fit, applied = _clocks_set_right(observation, fit, applied)
     if not doubts and fit.relative > TURNED_RESIDUAL:
         doubts = turn_doubts(observation, residual)
     if robot.feet and not robot.carried:
         observation, fit = _ground_found(observation, fit)
-        if options.find_time_offset and not doubts and abs(observation.ground) > FOOT_YIELDS:
-            observation, fit = _clocks_set_right(observation, fit)
+        if finds_clocks and abs(observation.ground) > FOOT_YIELDS:
+            observation, fit, _ = _clocks_set_right(observation, fit, applied)
             observation, fit = _ground_found(observation, fit)
     if not doubts and robot.feet:
         doubts = contact_doubts(observation, robot, fit.states, fit.lacking())
@@ -97,16 +103,14 @@ def first_look(
 
 
 def _clocks_set_right(
-    observation: FloatingObservation, fit: '_Fit'
-) -> tuple[FloatingObservation, '_Fit']:
+    observation: FloatingObservation, fit: '_Fit', applied: Offsets
+) -> tuple[FloatingObservation, '_Fit', Offsets]:
     """
-    Return an observation with its clocks set right, and the fit of it.
+    Return an observation with its clocks set right, the fit of it, and what is applied.
 
-    fit : of the observation as it is
+    fit : of the observation as it is, with Offsets ``applied`` already
     A slope holds for small offsets, so that looks follow until one moves less than SETTLED.
     """
-    set_before = observation.summary.details.get('clocks', (0.0, 0.0))
-    applied = Offsets(*set_before, 0.0, 0.0)
     moved, looks = np.inf, 0
     while moved > SETTLED and looks < MOST_LOOKS:
         found = fit.offsets().after(applied)
@@ -125,11 +129,9 @@ def _clocks_set_right(
     )
     motion = replace(observation.base, late_error=found.base_error)
     observation = replace(observation, base=motion, summary=summary).with_details(
-        base_time_offset=found.base,
-        base_time_offset_error=found.base_error,
-        clocks=(applied.base, applied.efforts),
+        base_time_offset=found.base, base_time_offset_error=found.base_error
     )
-    return observation, fit
+    return observation, fit, applied
 
 
 def _ground_found(
@@ -342,31 +344,32 @@ class _Fit:
         It is in the feet's forces and in the rows alike, as if the feet stood at the height of the
         whole centre.
         """
-        base = np.linalg.cholesky(noise.base + 1e-12 * np.trace(noise.base) * np.eye(9))
-        torque = np.linalg.cholesky(noise.torque)
         out = np.zeros((self._count + 2, self._count + 2))
         for state in self.states:
             few = state.rows(slice(None, None, NOISE_OF_EVERY))
             left = self._rows.projection(few)
             higher = self._rows.projection(replace(few, ground=few.ground + STEP))
-            still = self._rows.full(few, ())
-            changes = []
-            for change in STEP * base.T:
-                moved = self._rows.full(replace(few, base=few.base + change), ())
-                changes.append(((moved - still) / STEP, 0.0))
-            unmoved = np.zeros_like(still)
-            for change in torque.T:
-                changes.append((unmoved, efforts(np.tile(change, (len(few.t), 1)))))
-            for rows, driven in changes:
+            for rows, driven in self._noisy(few, noise):
                 lacking = np.einsum('rpb,p->rb', rows, self.values)[:, None] - driven
                 up = _flat(higher(lacking) - left(lacking)) / STEP
                 rows = _flat(left(rows))
-                target = -rows @ self._nominal[:, None]
-                if np.any(driven):
-                    target += _flat(left(driven))
+                target = _flat(left(driven)) - rows @ self._nominal[:, None]
                 columns = np.hstack([rows * self._sd, FOOT_YIELDS * up, target])
                 out += len(state.t) / len(few.t) * columns.T @ columns
         return out
+
+    def _noisy(
+        self, state: FloatingState, noise: Noise
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield what independent errors of unit size change: rows (r, p, B), efforts (r, 1, B)."""
+        root = np.linalg.cholesky(noise.base + NO_NOISE * np.eye(len(noise.base)))
+        still = self._rows.full(state, ())
+        undriven = np.zeros((len(still), 1, len(state.t)))
+        for change in STEP * root.T:
+            moved = self._rows.full(replace(state, base=state.base + change), ())
+            yield (moved - still) / STEP, undriven
+        for change in np.diag(noise.torque**0.5):
+            yield np.zeros_like(still), efforts(np.tile(change, (len(state.t), 1)))
 
     def by_row(self, flat: np.ndarray) -> np.ndarray:
         """Return (r, N, k) of each row what stands sample by sample (N r, k)."""

@@ -60,7 +60,7 @@ class FloatingState(JointSpaceState):
 
 
 class Noise(NamedTuple):
-    """Covariances of the noise of the base's motion, (9, 9), and of torques, (n, n)."""
+    """Covariance (9, 9) of the noise of the base's motion, variances (n,) of that of torques."""
 
     base: np.ndarray
     torque: np.ndarray
@@ -149,7 +149,7 @@ class FloatingObservation:
         passed = kernel @ kernel  # of the variance of white noise
         share = passed / max(1.0 - 2.0 * kernel[len(kernel) // 2] + passed, 1e-9)
         torque = share * np.var(taken_away, axis=0)
-        return Noise(noise.T @ noise / len(noise), np.diag(torque + 1e-12))
+        return Noise(noise.T @ noise / len(noise), torque)
 
     def noisy_states(
         self, draws: int, rng: np.random.Generator
