@@ -40,6 +40,7 @@ FOOT_YIELDS = 1e-3  # [m], scale of Student's t: rubber gives way, radii are rou
 GROUND_ROUNDS = 2
 NO_NOISE = 1e-10  # variance
 NOISE_OF_EVERY = 8  # samples that are looked at, is one whose noise is
+MOVES_CLOCKS = 2e-3  # [m] of ground: a millimetre moves clocks by .1 ms, as much as their error
 FREEDOM = 3.0  # its degrees: a height that is far off is not drawn towards that described
 ROUNDS = 3  # an offset changes the slope that it is found by
 MOST_LOOKS = 6  # rows are read anew once offsets are applied
@@ -93,7 +94,7 @@ def first_look(
         doubts = turn_doubts(observation, residual)
     if robot.feet and not robot.carried:
         observation, fit = _ground_found(observation, fit)
-        if finds_clocks and abs(observation.ground) > FOOT_YIELDS:
+        if finds_clocks and abs(observation.ground) > MOVES_CLOCKS:
             observation, fit, _ = _clocks_set_right(observation, fit, applied)
             observation, fit = _ground_found(observation, fit)
     if not doubts and robot.feet:
@@ -145,9 +146,8 @@ def _ground_found(
     noise = fit.products_of_noise(observation.noise())
     for _ in range(GROUND_ROUNDS):
         height, error = fit.height_of_feet(fit.on_higher_ground(), noise)
-        observation = observation.on_ground(height, error)
-        fit = fit.of(_thinned(observation))
-    return observation, fit
+        fit = fit.on_ground(height)
+    return observation.on_ground(height, error), fit
 
 
 class _Samples(NamedTuple):
@@ -243,7 +243,7 @@ class _Fit:
         pieces: Sequence[_Samples],
         as_they_stand: bool = False,
     ) -> None:
-        self._robot, self._parameters = robot, parameters
+        self._robot, self._parameters, self._pieces = robot, parameters, pieces
         self.states = states = [piece.state for piece in pieces]
         self._rows = FloatingRows(robot, parameters, np.ones(len(parameters), dtype=bool))
         self._nominal = np.array([p.nominal for p in parameters])
@@ -273,6 +273,11 @@ class _Fit:
     def of(self, pieces: Sequence[_Samples]) -> '_Fit':
         """Return the fit of other samples of the same robot."""
         return _Fit(self._robot, self._parameters, pieces)
+
+    def on_ground(self, height: float) -> '_Fit':
+        """Return the fit of the same samples with feet that touch a ``height`` [m] higher."""
+        moved = [replace(piece.state, ground=height) for piece in self._pieces]
+        return self.of([_Samples(s, piece.rate) for s, piece in zip(moved, self._pieces)])
 
     def offsets(self) -> Offsets:
         """Return how late base and efforts are."""

@@ -102,20 +102,18 @@ def test_whole_mass_and_its_centre_are_found_by_a_robot_on_its_feet(bare, model)
 
 
 def test_feet_that_are_told_wrongly_are_named_and_the_whole_is_right(bare, model):
-    parts = {topic: c.rows(slice(0, 3000)) for topic, c in bare[0].channels.items()}
-    recording = replace(bare[0], channels=parts)
+    recording, truth = bare
     higher = options(feet=[f'{foot} 0.0' for foot in FEET])  # they touch 20 mm further down
     told_wrongly = identify([recording], higher, method='floating_base').model
     (found,) = told_wrongly.preprocessing[0]['doubts']
     assert 'lower than described' in found['says']
-    assert found['evidence'] == pytest.approx(20.0, abs=5.0)
     assert told_wrongly.preprocessing[0]['ground'] == pytest.approx(-0.02, abs=4e-3)
     whole = whole_of(told_wrongly)
-    middle = [
-        np.mean(told_wrongly.validity_range[joint]['q']) for joint in told_wrongly.robot['joints']
-    ]
-    mass, place = centre(bare[1], middle)
-    assert abs(whole.mass - mass) < 3.0 * whole.mass_error < 0.01 * mass
+    joints = told_wrongly.robot['joints']
+    middle = [np.mean(told_wrongly.validity_range[joint]['q']) for joint in joints]
+    mass, place = centre(truth, middle)
+    assert abs(whole.mass - mass) < 3.0 * whole.mass_error
+    assert whole.mass_error < 1.5 * whole_of(model).mass_error  # as where they are told rightly
     np.testing.assert_allclose(whole.centre, place, atol=3e-3)
 
 
