@@ -101,7 +101,7 @@ class FloatingObservation:
         return replace(moved, ground=self.ground)
 
     def on_ground(self, height: float, error: float) -> 'FloatingObservation':
-        """Return it with feet that touch a ``height`` [m] further up than described."""
+        """Return it with feet that touch a ``height`` +- ``error`` [m] higher than described."""
         moved = replace(self, ground=height)
         return moved.with_details(ground=height, ground_error=error)
 
