@@ -16,6 +16,8 @@ from ...measurement.summary import Summary
 
 NOISE_WINDOW = 128  # samples, four a period of the cutoff: longer than noise remembers
 NOISE_LOOKED = 512  # samples about whose noise is looked at: a gait or a sway repeats
+FOURTH = 1.0, -4.0, 6.0, -4.0, 1.0  # differences, in which a motion is nothing
+NORMAL_MEDIAN = 0.6745  # of the size of what is normal, in standard deviations
 TOUCH_PERIODS = 1.5  # periods of the cutoff, within which a touch is in the filtered signals
 
 
@@ -138,17 +140,27 @@ class FloatingObservation:
             )
 
     def noise(self) -> Noise:
-        """Return the Noise that the filter leaves."""
-        drawn = []
-        taken = []
-        for state, noise, _ in self.noisy_states(1, np.random.default_rng(0)):
-            drawn.append(noise.reshape(-1, 9))
+        """
+        Return the Noise that the filter leaves, by medians.
+
+        Steps of the feet's forces are no noise, and beyond the filter as well.
+        """
+        values = self.base.values
+        rng = np.random.default_rng(0)
+        beyond = np.diff(values, n=len(FOURTH) - 1, axis=0) / np.linalg.norm(FOURTH)
+        deviation = np.median(np.abs(beyond), axis=0) / NORMAL_MEDIAN
+        noisier = values + deviation * rng.standard_normal(values.shape)
+        redrawn = replace(self.base, values=noisier)
+        drawn, taken = [], []
+        for state, _ in windows(self, NOISE_WINDOW, NOISE_LOOKED):
+            again = redrawn.at(state.t, self.joints.kernel, self.joints.clock.period)[0]
+            drawn.append(again - state.base)
             taken.append(state.tau_raw - state.tau)
         noise, taken_away = np.concatenate(drawn), np.concatenate(taken)
         kernel = self.joints.kernel
         passed = kernel @ kernel  # of the variance of white noise
         share = passed / max(1.0 - 2.0 * kernel[len(kernel) // 2] + passed, 1e-9)
-        torque = share * np.var(taken_away, axis=0)
+        torque = share * (np.median(np.abs(taken_away), axis=0) / NORMAL_MEDIAN) ** 2
         return Noise(noise.T @ noise / len(noise), torque)
 
     def noisy_states(
