@@ -12,6 +12,7 @@ from .finding import DOUBTFUL, severity_of, WRONG
 from .recording_under_test import Alternative, DESCRIBED, FREE, RecordingUnderTest, Sizes
 from .thresholds import (
     ASKED,
+    CERTAIN_FINDING,
     DELAY_BY_LOAD,
     ENCODER_ZERO,
     GAIN_OF_ALL,
@@ -20,6 +21,7 @@ from .thresholds import (
     LEAST_GAIN,
     LEAST_LOAD,
     LOAD_OF_LINK,
+    STRONG_EVIDENCE,
     SURE_OF_CAUSE,
     TURNED_GRAVITY,
     UNIT,
@@ -43,13 +45,21 @@ def negated(test: RecordingUnderTest) -> Iterator[Alternative]:
     """Yield the efforts of one joint, or of several, negated."""
     ratio, error = (np.diagonal(x) for x in test.described_factors)
     driven, against = test.driving > SURE_OF_CAUSE, ratio < -ASKED * error
-    candidates = [(j,) for j in np.flatnonzero(test.moved).tolist()]
+    candidates: list[tuple[int, ...]] = [(j,) for j in np.flatnonzero(test.moved).tolist()]
     for chosen in (driven, against, driven | against):
-        candidates.append(tuple(np.flatnonzero(chosen).tolist()))
+        joints = tuple(np.flatnonzero(chosen).tolist())
+        candidates.append(joints)
+        candidates.extend(_without_one(joints))
     for joints in sorted(set(candidates)):
         if 0 < len(joints) < test.count:
             confirmed = bool(driven[list(joints)].all())
             yield _negated(test, 'effort of a joint negated', joints, confirmed)
+
+
+def _without_one(joints: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Yield ``joints`` without each of them in turn: one may be there by what else it lacks."""
+    for left in joints:
+        yield tuple(j for j in joints if j != left)
 
 
 def all_negated(test: RecordingUnderTest) -> Iterator[Alternative]:
@@ -349,72 +359,65 @@ def compensated(test: RecordingUnderTest) -> Iterator[Alternative]:
 
 
 def other_body(test: RecordingUnderTest) -> Iterator[Alternative]:
-    """Yield the link that explains surely more than a load, else a load at the last link."""
+    """Yield the link that explains surely more than any other, else a load at the last link."""
     if not test.described:
         return
-    links = _surely_no_load(test)
+    links = _links_otherwise(test)
     if links:
-        yield _link_described_otherwise(test, links)
-    elif test.each_link_free[-1].mass > _least_mass(test, -1):  # a negative mass is no load
+        words = {'masses': ', or that of '.join(_otherwise(test, link) for link in links)}
+        yield _other_link(test, 'link described otherwise', links[0], words)
+    elif _is_loaded(test):
         last = test.count - 1
-        words = {'mass': f'+{_mass_words(test, last)}'}
-        yield _other_link(test, 'payload not declared', last, words)
+        yield _other_link(
+            test, 'payload not declared', last, {'mass': f'+{_mass_words(test, last)}'}
+        )
 
 
-def _link_described_otherwise(test, links):
+def _links_otherwise(test):
     """
-    Return that one of ``links``, which explain alike, is other than described.
+    Return the links but the last that explain the efforts: the best, those alike.
 
-    It is not said where it is not most of the residual, or where others that are off as
-    descriptions are would make such a mass.
+    A load is usual, and a link that is described so wrongly is not: it takes more to say.
     """
-    best = test.each_link_free[links[0]]
-    is_sure = best.explains_most and abs(best.mass) > ASKED * best.error
-    masses = [_otherwise(test, link) for link in links]
-    words = {'masses': ', or that of '.join(masses)}
-    out = _other_link(test, 'link described otherwise', links[0], words)
-    return replace(out, below_report_size=not is_sure)
+    *links, load = test.other_links
+    best = max([link.log_odds for link in links], default=0.0)
+    if best < max(STRONG_EVIDENCE, load.log_odds + CERTAIN_FINDING):
+        return []
+    alike = []
+    for k, link in enumerate(links):
+        if link.log_odds > best - STRONG_EVIDENCE and _is_other_mass(test, k):
+            alike.append(k)
+    return sorted(alike, key=lambda k: -links[k].log_odds)
+
+
+def _is_loaded(test):
+    """Return whether the last link is surely heavier than described."""
+    last = test.count - 1
+    return test.other_links[last].mass > 0.0 and _is_other_mass(test, last)
+
+
+def _is_other_mass(test, link):
+    """Return whether the mass of a ``link`` is off by more than those of descriptions are."""
+    other = test.other_links[link]
+    return abs(other.mass) > max(_least_mass(test, link), ASKED * other.error)
 
 
 def _otherwise(test, link):
     """Return in words what the description of a ``link`` has too little or too much."""
     name = test.data.robot.link_names[link]
-    if test.each_link_free[link].mass > 0.0:
+    if test.other_links[link].mass > 0.0:
         return f'{name} lacks about {_mass_words(test, link)} kg'
     return f'{name} has about {_mass_words(test, link)} kg too much'
 
 
 def _mass_words(test, link):
     """Return the size of the mass that a ``link`` differs by [kg], with its error, in words."""
-    mass, error = test.mass_beyond_description(link), test.each_link_free[link].error
-    return f'{abs(mass):.2g} +- {error:.1g}'
+    other = test.other_links[link]
+    return f'{abs(other.mass):.2g} +- {other.error:.1g}'
 
 
 def _other_link(test, name, link, words):
     return Alternative(name, [link], replace(test.plain, link=link), words)
-
-
-def _surely_no_load(test):
-    """Return the links but the last that surely explain more than it: the best, those alike."""
-    likely = [k for k in range(test.count - 1) if _is_other_mass(test, k)]
-    if not likely:
-        return []
-    changes = [replace(test.plain, link=k) for k in (*likely, test.count - 1)]
-    *errors, loaded = test.left_out(changes, DESCRIBED)
-    by_link = dict(zip(likely, errors))
-    surely = [k for k in likely if _is_surely_less(test, by_link[k], loaded)]
-    surely.sort(key=lambda k: test.gap(by_link[k], loaded)[0])
-    return [k for k in surely if not _is_surely_less(test, by_link[surely[0]], by_link[k])]
-
-
-def _is_surely_less(test, errors, others):
-    gap, error = test.gap(errors, others)
-    return gap < -SURE_OF_CAUSE * error
-
-
-def _is_other_mass(test, link):
-    """Return whether the mass of a ``link`` is off by more than those of descriptions are."""
-    return abs(test.each_link_free[link].mass) > _least_mass(test, link)
 
 
 def _least_mass(test, link):

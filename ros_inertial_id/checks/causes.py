@@ -169,6 +169,8 @@ class Trial:
         free, described = self._rms(self.errors, FREE), self._rms(self.errors, DESCRIBED)
         still = self._rms(self.errors, FREE, joints)
         joints_remain = still > UNRELATED_RESIDUAL * np.linalg.norm(test.torque[joints])
+        if self.change.link is not None:  # of the efforts of all, and free bodies know it anyway
+            joints_remain = False
         # Logarithms weigh a joint that is hardly explained like all.
         worse = free > ALIKE_RESIDUALS * self._rms(recorded, FREE)
         # Of another robot's description a change explains a part.
@@ -269,9 +271,20 @@ def _fewest_joints(test, tried):
     ranked = []
     for number, trial in enumerate(tried):
         gap, error = trial.gap(best.errors)
-        if gap <= SURE_OF_CAUSE * error + 1e-12:
+        if gap <= SURE_OF_CAUSE * error + 1e-12 or _leaves_no_joint_more(test, trial, best):
             ranked.append((len(trial.alternative.joints), gap, number))
     return tried[min(ranked)[-1]]
+
+
+def _leaves_no_joint_more(test, trial, best):
+    """
+    Return whether the ``trial`` leaves no joint a residual that says more than that of ``best``.
+
+    What a few percent of one joint's residual say surely may be anything that its model lacks.
+    """
+    bodies = trial.check.bodies
+    left, least = (test.residual(t.errors[bodies])[test.moved] for t in (trial, best))
+    return bool(np.all(left <= ALIKE_RESIDUALS * least))
 
 
 def _confirmed_errors(test, change, errors):

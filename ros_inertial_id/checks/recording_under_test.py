@@ -23,10 +23,9 @@ from ..identification.identified_model import IdentifiedModel
 from ..identification.prepare.dataset import Dataset
 from ..identification.reduce.described import (
     described_bodies,
-    each_link_free,
     less_described,
-    OneLinkFree,
-    USUAL_LOAD,
+    other_links,
+    OtherLink,
 )
 from ..identification.reduce.left_out import LeftOut
 from ..identification.reduce.model_columns import (
@@ -202,19 +201,10 @@ class RecordingUnderTest:
             )
         return self._other_link[link]
 
-    def mass_beyond_description(self, link: int) -> float:
-        """Return by how much a ``link`` is heavier than described [kg], all others right."""
-        judge = self.bodies_but(link)
-        stacked = judge.stacked(range(judge.count), self.targets([self.plain], DESCRIBED))
-        return float(judge.solved_targets(stacked)[-len(USUAL_LOAD), 0])
-
     @cached_property
-    def each_link_free(self) -> list[OneLinkFree]:
+    def other_links(self) -> list[OtherLink]:
         """Return what all rows say of every link where it alone is other than described."""
-        judge, targets = self.bodies_as_described, self.targets([self.plain], DESCRIBED)
-        return each_link_free(
-            self.model_columns, self.column_indices, judge, targets, self.nominal
-        )
+        return other_links(self.model_columns, self.column_indices, self.nominal, RESIDUAL_FLOOR)
 
     @cached_property
     def loaded_friction(self) -> LeftOut:

@@ -17,6 +17,7 @@ ROUNDED = 1e-6  # of the largest of other rows: what a row that measures less sa
 WORSE_THAN_DESCRIBED = 1.3  # times what the description leaves, whose friction is fitted as well
 
 # Findings
+STRONG_EVIDENCE = 3.0  # log odds of 20 to 1, for a note on a link (Kass and Raftery 1995)
 CERTAIN_FINDING = 7.0  # log-likelihood difference of odds of a thousand to one: less is no finding
 
 # Contacts

@@ -514,6 +514,7 @@ VERBS = {
 OPTION = re.compile('--?[A-Za-z]')  # no negative number
 OF_RECORDINGS = {'--empty', '--held'}  # one in verbs that take no recording without an option
 # What others name the part of a recording by; here its path does.
+OF_COMMAS = ('--lock', '--links', '--drive')  # one word that is a list
 OF_A_PART = ('--duration', '--length', '--time', '--start', '--end', '--window')
 
 
@@ -538,8 +539,18 @@ class Parser(argparse.ArgumentParser):
                 do=f'give a recording by {min(by_option)}',
             )
         if more:
-            self.error(f'unrecognized: {" ".join(more)}')
+            self._refuse(more)
         return options, more
+
+    def _refuse(self, more: Sequence[str]) -> NoReturn:
+        """Raise ConfigError for words that nothing takes; those behind a list belong to it."""
+        *_, option, first = ['', '', *self._typed[: self._typed.index(more[0])]]
+        if option not in OF_COMMAS:
+            self.error(f'unrecognized: {" ".join(more)}')
+        raise ConfigError(
+            f'{self._verb}: {" ".join(more)} is behind no option',
+            do=f'{option} takes one list, with commas: {option} {",".join([first, *more])}',
+        )
 
     @property
     def _verb(self) -> str:

@@ -1,6 +1,7 @@
 """Causes injected into recordings of real arms: the true one is named, and no other beside it."""
 
 from dataclasses import replace
+import re
 
 import mujoco_arm
 import numpy as np
@@ -75,6 +76,40 @@ def test_a_load_is_no_unit_and_does_not_make_the_recording_doubtful(arms):
 )
 def test_a_cause_of_one_joint_is_named_with_its_joint(arms, change, name, joint, severity):
     assert _said(arms['panda'], change) == [(name, severity, (joint,))]
+
+
+def _negated(joints):
+    return lambda t, tau: tau * np.where(np.isin(np.arange(tau.shape[1]), joints), -1.0, 1.0)
+
+
+@pytest.mark.parametrize('joints', [(1,), (0, 1), (1, 3), (1, 2, 3)])
+def test_no_joint_is_negated_beside_those_that_are(arms, joints):
+    # Its last joint's efforts, which no body explains, have a tenth less residual negated.
+    said = _said(arms['kuka'], _negated(joints))
+    names = tuple(f'lwr_{j}_joint' for j in joints)
+    assert said == [('effort of a joint negated', WRONG, names)]
+
+
+def test_a_load_is_said_beyond_what_descriptions_are_off_by(arms):
+    kuka = arms['kuka']
+    assert _loads(kuka) == []
+    (load,) = _loads(_loaded(kuka, 2.0))
+    mass, error = re.search(r'about \+(.*?) \+- (.*?) kg', load.says).groups()
+    assert abs(float(mass) - 2.0) < 2.5 * float(error) < 2.0
+
+
+def _loaded(arm, mass):
+    """Return the recording of an ``arm`` with a load of ``mass`` [kg]."""
+    names, torque = load_torque(arm, mass)
+    tau = columns(arm)[-1]
+    tau[:, names] += torque
+    return rebuilt(arm, effort=tau)
+
+
+def _loads(arm):
+    """Return the Findings of loads and other links of a recording."""
+    of_bodies = 'payload not declared', 'link described otherwise'
+    return [f for f in check([arm], OPTIONS).checks if f.name in of_bodies]
 
 
 def test_a_small_gain_is_not_blamed_on_another_joint(arms):

@@ -254,6 +254,12 @@ def test_a_bag_says_as_json_what_the_documentation_names(capsys, tmp_path):
     assert set(found) == {'schema', 'verdict', *re.findall(r'`(\w+)`', line)[1:]}
 
 
+@pytest.mark.parametrize('option', ['--lock', '--links', '--drive'])
+def test_words_behind_a_list_are_answered_by_the_list(capsys, option):
+    assert main(['identify', 'bag', option, 'a', 'b', 'c', '--out', 'x']) == 2
+    assert f'{option} a,b,c' in capsys.readouterr().err
+
+
 def test_joints_are_locked_by_an_option(capsys):
     options = parse(['identify', 'bag', '--out', 'x', '--lock', 'wrist,*finger*'])
     assert changed(options, 'mounting') == {'locked_joints': ('wrist', '*finger*')}

@@ -10,33 +10,28 @@ import numpy as np
 
 from .left_out import Elements, LeftOut, Prior, Weights
 from .model_columns import ModelColumns
+from ..prepare.described_links import described_link_errors
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import bodies
-from ...estimation.r_factors import of_columns, triangle
-from ...measurement.joints.effort_source import DESCRIBED_SCALE
+from ...estimation.r_factors import of_columns
 
+MASS_AND_CENTRE = 4  # numbers of a load
+LEAST_MASS = 1e-3  # [kg] of a described link: its centre is known
 USUAL_LOAD = np.array([2.0] + [0.4] * 3 + [0.08] * 6)  # [kg, kg m, kg m^2]
 
 
 @dataclass(frozen=True)
-class OneLinkFree:
+class OtherLink:
     """
-    What all rows say where ten parameters of one link are free, the other links as described.
+    What all rows say of a link that is other than described, the others off as descriptions are.
 
-    mass : by how much it is heavier than described [kg]; error : standard error of it, as the
-        other links are off as descriptions are
-    left : weighted squares of the residual; of_none : the same where no link is free
+    mass : by how much it is heavier than described [kg]; error : standard error of it
+    log_odds : over that no link is, of what explains the rows
     """
 
     mass: float
     error: float
-    left: float
-    of_none: float
-
-    @property
-    def explains_most(self) -> bool:
-        """Return whether less than a half of the squared residual is left."""
-        return self.left < 0.5 * self.of_none
+    log_odds: float
 
 
 def described_bodies(
@@ -88,49 +83,68 @@ def measured_targets(elements: Elements, groups: int) -> np.ndarray:
     return out
 
 
-def each_link_free(
-    model_columns: ModelColumns,
-    column_indices: np.ndarray,
-    judge: LeftOut,
-    targets: np.ndarray,
-    nominal: np.ndarray,
-) -> list[OneLinkFree]:
+def other_links(
+    model_columns: ModelColumns, column_indices: np.ndarray, nominal: np.ndarray, floor: float
+) -> list[OtherLink]:
     """
-    Return OneLinkFree of every link.
+    Return OtherLink of every link: its mass, at its described centre; of the last one a load.
 
-    column_indices : see ``described_bodies``, which gave ``judge`` without a link
-    targets : (groups, e, 1) less the torques of the described bodies
-    nominal : (10 n,) standard parameters of these
+    column_indices, floor : see ``described_bodies``; nominal : (10 n,) parameters described
+    A load has ten numbers, but its mass and centre alone are what speaks for it: the other six
+    explain whatever is wrong with the last link.
     """
     friction, deviations = _all_friction(model_columns, column_indices)
-    count, links = len(deviations), len(nominal) // 10
-    T = [friction, *(columns_of_link(model_columns, k) for k in range(links))]
-    R = _triangle_of_all(model_columns, np.hstack(T), judge.sd, targets)
-    of_none = of_columns(R, np.append(np.arange(count), R.shape[1] - 1))[-1, -1] ** 2
-    unit = np.append(deviations, USUAL_LOAD)
-    ten = count + np.arange(10 * links).reshape(links, 10)
-    described = np.column_stack([R[:, of_link] @ nominal[of_link - count] for of_link in ten])
+    of_links = [columns_of_link(model_columns, k) for k in range(len(nominal) // 10)]
+    described = nominal.reshape(-1, 10)
+    off = [columns @ described_link_errors(ten) for columns, ten in zip(of_links, described)]
+    usual = np.hstack([friction, *off])
+    usual_deviations = np.append(deviations, np.ones(usual.shape[1] - len(deviations)))
+    others = [
+        (columns @ ten[:, None] / max(ten[0], LEAST_MASS), USUAL_LOAD[:1])
+        for columns, ten in zip(of_links[:-1], described)
+    ]
+    others.append((of_links[-1], USUAL_LOAD))
+    plain = model_columns.about(
+        usual, Prior.of_zero(usual_deviations), model_columns.weights, floor
+    )
+    weights = _weights(plain, model_columns)
+    return _each_beside(model_columns, (usual, usual_deviations), others, weights)
+
+
+def _each_beside(model_columns, usual, others, weights):
+    """
+    Return OtherLink of each of ``others``, columns (P, q) and deviations (q,), mass first.
+
+    usual : columns (P, c) and deviations (c,) of what is free anyway
+    """
+    usual_columns, usual_deviations = usual
+    count = len(usual_deviations)
+    T = np.hstack([usual_columns, *(columns for columns, _ in others)])
+    deviations = np.concatenate([usual_deviations, *(sd for _, sd in others)])
+    judge = model_columns.about(T, Prior.of_zero(deviations), weights)
+    targets = measured_targets(model_columns.elements, len(model_columns.names))
+    targets = less_described(model_columns.elements, targets, model_columns.gravity)
+    R = np.delete(judge.stacked(range(judge.count), targets), -1, axis=1)
+    target = len(deviations)
+    none = _log_evidence(of_columns(R, np.append(np.arange(count), target)))
     out = []
-    for k, of_link in enumerate(ten):
-        chosen = np.append(np.arange(count), of_link)
-        left = of_columns(R, np.append(chosen, R.shape[1] - 1))[-1, -1] ** 2
-        rows = np.vstack([R[:, chosen] * unit, np.eye(len(unit))])
-        asked = np.column_stack([R[:, -1], np.delete(described, k, axis=1)])
-        solutions = np.linalg.solve(rows.T @ rows, rows[: len(R)].T @ asked)
-        mass, *by_others = unit[count] * solutions[count]
-        error = DESCRIBED_SCALE * float(np.linalg.norm(by_others))
-        out.append(OneLinkFree(float(mass), error, float(left), float(of_none)))
+    first = count
+    for _, sd in others:
+        of_link = first + np.arange(len(sd))[::-1]  # the mass last: its error is the diagonal's
+        triangle = of_columns(R, np.concatenate([np.arange(count), of_link, [target]]))
+        diagonal = triangle[-2, -2]
+        mass, error = sd[0] * triangle[-2, -1] / diagonal, sd[0] / abs(diagonal)
+        speaking = np.concatenate([np.arange(count), of_link[-MASS_AND_CENTRE:], [target]])
+        log_odds = _log_evidence(of_columns(R, speaking)) - none
+        out.append(OtherLink(float(mass), float(error), log_odds))
+        first += len(sd)
     return out
 
 
-def _triangle_of_all(model_columns, T, sd, targets):
-    """Return the triangle of all rows over ``sd``, about columns T (P, k) and the target, last."""
-    rows = []
-    for group, target, of_group in zip(model_columns.groups, targets, sd):
-        R = group.triangle(model_columns.elements.count)
-        columns, elements = R[:, : group.count], R[:, group.count :]
-        rows.append(np.hstack([columns @ T[group.index], elements @ target]) / of_group)
-    return triangle(np.asfortranarray(np.vstack(rows)))
+def _log_evidence(R: np.ndarray) -> float:
+    """Return the log-likelihood of a triangle's target, its unknowns of unit size beforehand."""
+    diagonal = np.abs(np.diagonal(R))
+    return float(-0.5 * diagonal[-1] ** 2 - np.log(diagonal[:-1]).sum())
 
 
 def _all_friction(model_columns, column_indices):
@@ -171,7 +185,7 @@ def columns_of_link(model_columns: ModelColumns, link: int) -> np.ndarray:
 
 
 def _weights(plain, model_columns):
-    """Return the Weights by residuals beside described bodies."""
+    """Return the Weights by residuals of ``plain`` beside described bodies."""
     targets = measured_targets(model_columns.elements, len(model_columns.names))
     targets = less_described(model_columns.elements, targets, model_columns.gravity)
     stretches = np.arange(plain.count)

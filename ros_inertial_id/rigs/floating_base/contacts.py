@@ -141,21 +141,28 @@ def _single(channel: Channel) -> np.ndarray:
     )
 
 
-def foot_jacobians(robot: FloatingRobot, q: np.ndarray, up: np.ndarray) -> list[np.ndarray]:
+def foot_jacobians(
+    robot: FloatingRobot, q: np.ndarray, up: np.ndarray, ground: float
+) -> list[np.ndarray]:
     """
     Return of each foot (B, 6 + n, 3 or 6): what its force does to base and joints, transposed.
 
     q : (B, n); up : (3, B) away from the ground, in the frame of the base
+    ground : [m] by which feet touch further up than described
     The force of a point stands at the ground side of its ball, that of a face at its frame.
     """
     motions = body_motions(robot.tree, q)
-    return [_jacobian(robot, motions, foot, up) for foot in robot.feet]
+    out = []
+    for foot in robot.feet:
+        below = (foot.radius or 0.0) - ground
+        out.append(_jacobian(robot, motions, foot, below * up))
+    return out
 
 
-def _jacobian(robot: FloatingRobot, motions: Any, foot: Foot, up: np.ndarray) -> np.ndarray:
+def _jacobian(robot: FloatingRobot, motions: Any, foot: Foot, to_frame: np.ndarray) -> np.ndarray:
+    """Return that of one ``foot``; to_frame : (3, B) from where it touches to its frame."""
     body = motions[foot.frame.body + 1]
-    below = (foot.radius or 0.0) - foot.yields
-    point = body.p + apply(body.R, foot.frame.position) - below * up
+    point = body.p + apply(body.R, foot.frame.position) - to_frame
     count = point.shape[1]
     out = np.zeros((6 + len(robot), 6, count))
     for k, axis in enumerate(np.eye(3)):

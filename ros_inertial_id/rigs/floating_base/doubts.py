@@ -44,7 +44,6 @@ NEGATED = 'the accelerometer has the other sign: at rest it has to read 9.81 m/s
 EXPLAINS = 0.6  # of the residual is left at most by a mounting that is right
 FEWEST = 20  # samples of a foot
 LEAST_HEIGHT = 5e-3  # [m] that feet are off before it is said: rubber and radii are some of it
-HEIGHT_ERROR = 1e-3  # [m] of it at least: noise in the rows moves it, too
 SURE = 3.0  # standard errors of it
 SINGULAR_LEG = 1e-2  # of the largest singular value of a leg: along it the joints show no force
 
@@ -95,7 +94,6 @@ def height_doubts(height: float, error: float) -> list[dict[str, Any]]:
 
     error : its standard error [m]
     """
-    error = np.hypot(error, HEIGHT_ERROR)
     if abs(height) < max(LEAST_HEIGHT, SURE * error):
         return []
     size, where = 1e3 * abs(height), ('lower', 'higher')[height > 0.0]
@@ -211,7 +209,7 @@ def _mountings(turned: bool) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 
 def _normal_forces(robot: FloatingRobot, state: FloatingState, lacking: np.ndarray) -> np.ndarray:
     """Return forces (2, B, feet) [N] away from the ground: what each leg lacks (2, B, n)."""
-    jacobians = foot_jacobians(robot, state.q, state.up.T)
+    jacobians = foot_jacobians(robot, state.q, state.up.T, state.ground)
     out = np.empty((len(lacking), len(state.t), len(robot.feet)))
     for k, J in enumerate(jacobians):
         joints = _own_joints(robot, k)

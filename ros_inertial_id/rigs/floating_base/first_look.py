@@ -6,20 +6,22 @@ that are stamped late are one column each beside the parameters, by the rates of
 change without one piece of the recording says how sure they are (jackknife).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import eigh
 
 from .doubts import contact_doubts, height_doubts, mounting_doubts, upside_down
-from .observation import FloatingObservation, FloatingState
+from .observation import FloatingObservation, FloatingState, Noise
 from .robot import FloatingRobot
 from .rows import efforts, FloatingRows, row_names
 from .turned_imu import turn_doubts
 from ..estimation.common_errors import MovedRows
+from ..estimation.motion_noise import NOISE_SHARE
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import RecordingError
 from ...estimation.least_squares import left_out, standard_errors
@@ -35,9 +37,14 @@ APPLIED_OFFSET = 3.0  # standard errors of an offset that is applied
 LARGEST_OFFSET = 0.05  # [s]
 STEP = 1e-3  # [s] or [m], by which a base or feet are moved to see what it changes
 FOOT_YIELDS = 1e-3  # [m], scale of Student's t: rubber gives way, radii are rounded, some wrong
+GROUND_ROUNDS = 2
+NO_NOISE = 1e-10  # variance
+NOISE_OF_EVERY = 8  # samples that are looked at, is one whose noise is
+MOVES_CLOCKS = 2e-3  # [m] of ground: a millimetre moves clocks by .1 ms, as much as their error
 FREEDOM = 3.0  # its degrees: a height that is far off is not drawn towards that described
 ROUNDS = 3  # an offset changes the slope that it is found by
 MOST_LOOKS = 6  # rows are read anew once offsets are applied
+GROUND = 'ground', 'ground_error'  # details of a summary: see FloatingObservation
 SETTLED = 5e-5  # [s]: a smaller change needs no further look
 
 
@@ -61,6 +68,9 @@ class Offsets:
         return replace(self, base=base, efforts=_applied(self.efforts, self.efforts_error))
 
 
+NOT_LATE = Offsets(0.0, 0.0, 0.0, 0.0)
+
+
 def first_look(
     method: Any, observation: FloatingObservation, robot: FloatingRobot, options: Any
 ) -> FloatingObservation:
@@ -76,26 +86,32 @@ def first_look(
     residual = partial(_relative, robot, parameters)
     turned = bool(fallen) or fit.relative > POOR
     doubts = mounting_doubts(observation, residual, turned) or fallen
-    if options.find_time_offset and not doubts:
-        observation, fit = _clocks_set_right(observation, fit)
+    applied = NOT_LATE
+    finds_clocks = options.find_time_offset and not doubts
+    if finds_clocks:
+        observation, fit, applied = _clocks_set_right(observation, fit, applied)
     if not doubts and fit.relative > TURNED_RESIDUAL:
         doubts = turn_doubts(observation, residual)
+    if robot.feet and not robot.carried:
+        observation, fit = _ground_found(observation, fit)
+        if finds_clocks and abs(observation.ground) > MOVES_CLOCKS:
+            observation, fit, _ = _clocks_set_right(observation, fit, applied)
+            observation, fit = _ground_found(observation, fit)
     if not doubts and robot.feet:
         doubts = contact_doubts(observation, robot, fit.states, fit.lacking())
-        doubts += height_doubts(*fit.height_of_feet(fit.of_yielding_feet()))
+        doubts += height_doubts(*(observation.summary.details[name] for name in GROUND))
     return observation.with_details(base_topic=observation.base.topic, doubts=doubts)
 
 
 def _clocks_set_right(
-    observation: FloatingObservation, fit: '_Fit'
-) -> tuple[FloatingObservation, '_Fit']:
+    observation: FloatingObservation, fit: '_Fit', applied: Offsets
+) -> tuple[FloatingObservation, '_Fit', Offsets]:
     """
-    Return an observation with its clocks set right, and the fit of it.
+    Return an observation with its clocks set right, the fit of it, and what is applied.
 
-    fit : of the observation as it is
+    fit : of the observation as it is, with Offsets ``applied`` already
     A slope holds for small offsets, so that looks follow until one moves less than SETTLED.
     """
-    applied = Offsets(0.0, 0.0, 0.0, 0.0)
     moved, looks = np.inf, 0
     while moved > SETTLED and looks < MOST_LOOKS:
         found = fit.offsets().after(applied)
@@ -116,7 +132,22 @@ def _clocks_set_right(
     observation = replace(observation, base=motion, summary=summary).with_details(
         base_time_offset=found.base, base_time_offset_error=found.base_error
     )
-    return observation, fit
+    return observation, fit, applied
+
+
+def _ground_found(
+    observation: FloatingObservation, fit: '_Fit'
+) -> tuple[FloatingObservation, '_Fit']:
+    """
+    Return an observation on the ground where its rows have it, and the fit of it.
+
+    fit : of the observation as it is
+    """
+    noise = fit.products_of_noise(observation.noise())
+    for _ in range(GROUND_ROUNDS):
+        height, error = fit.height_of_feet(fit.on_higher_ground(), noise)
+        fit = fit.on_ground(height)
+    return observation.on_ground(height, error), fit
 
 
 class _Samples(NamedTuple):
@@ -191,9 +222,7 @@ def common_errors(
         moved += list((fit.late() * clocks).T)
     own = len(moved)
     if robot.feet:
-        # What was found of their height is not applied: all of it is an error.
-        higher = fit.of_yielding_feet()
-        moved.append(np.hypot(*fit.height_of_feet(higher)) * higher)
+        moved.append(observation.summary.details['ground_error'] * fit.on_higher_ground())
     names = row_names(robot)[0]
     W, C = fit.by_row(fit.rows), fit.by_row(np.column_stack(moved))
     times = observation.samples(training=True) / len(C[0])
@@ -214,7 +243,7 @@ class _Fit:
         pieces: Sequence[_Samples],
         as_they_stand: bool = False,
     ) -> None:
-        self._robot, self._parameters = robot, parameters
+        self._robot, self._parameters, self._pieces = robot, parameters, pieces
         self.states = states = [piece.state for piece in pieces]
         self._rows = FloatingRows(robot, parameters, np.ones(len(parameters), dtype=bool))
         self._nominal = np.array([p.nominal for p in parameters])
@@ -245,6 +274,11 @@ class _Fit:
         """Return the fit of other samples of the same robot."""
         return _Fit(self._robot, self._parameters, pieces)
 
+    def on_ground(self, height: float) -> '_Fit':
+        """Return the fit of the same samples with feet that touch a ``height`` [m] higher."""
+        moved = [replace(piece.state, ground=height) for piece in self._pieces]
+        return self.of([_Samples(s, piece.rate) for s, piece in zip(moved, self._pieces)])
+
     def offsets(self) -> Offsets:
         """Return how late base and efforts are."""
         for _ in range(ROUNDS):
@@ -272,36 +306,75 @@ class _Fit:
         """Return what base and efforts change of the rows (N, 2) that are stamped 1 s later."""
         return np.column_stack([self._base_slope(), -self._rate[:, 0]])
 
-    def of_yielding_feet(self) -> np.ndarray:
+    def on_higher_ground(self) -> np.ndarray:
         """Return what feet change of the rows (N,) that touch the ground 1 m further up."""
-        feet = tuple(replace(foot, yields=STEP) for foot in self._robot.feet)
-        robot = replace(self._robot, feet=feet)
-        yielding = FloatingRows(robot, self._parameters, np.ones(self._count, dtype=bool))
         out = []
         for state, left, friction in zip(self._standing, self._left, self._friction):
             lacking = np.einsum('rpb,p->rb', self._rows.full(state, friction), self.values)
             lacking = lacking[:, None] - efforts(state.tau)
-            change = yielding.projection(state)(lacking) - left(lacking)
+            higher = self._rows.projection(replace(state, ground=state.ground + STEP))
+            change = higher(lacking) - left(lacking)
             out.append(_flat(change)[:, 0] / STEP)
         return np.concatenate(out)
 
-    def height_of_feet(self, higher: np.ndarray) -> tuple[float, float]:
+    def height_of_feet(self, higher: np.ndarray, noise: np.ndarray) -> tuple[float, float]:
         """
         Return how much higher feet touch than described, and its standard error [m].
 
-        higher : of ``of_yielding_feet``
+        higher : of ``on_higher_ground``
+        noise : of ``products_of_noise``
         """
-        moved = FOOT_YIELDS * higher
-        columns = np.column_stack([self.rows * self._sd, moved, self._target])
+        ground = self.states[0].ground
+        as_described = self._target + ground * higher
+        columns = np.column_stack([self.rows * self._sd, FOOT_YIELDS * higher, as_described])
         sums = self._by_piece(columns) / self._scale**2
         known = np.ones(self._count + 1)
+        from_ground = np.eye(len(noise))
+        from_ground[-2, -1] = ground / FOOT_YIELDS
+        noise = from_ground.T @ noise @ from_ground
+        sums = without_noise(sums, noise / self._scale**2, known)
         for _ in range(ROUNDS):
             x, without = left_out(sums, partial(_solved, known=known))
             known[-1] = (FREEDOM + 1.0) / (FREEDOM + x[-1] ** 2)
         information = sums.sum(0)[:-1, :-1] + np.diag(known)
         variance = np.linalg.inv(information)[-1, -1]
-        error = np.hypot(standard_errors(without)[-1], variance**0.5)
+        each_foot = len(self._robot.feet) ** -0.5  # they give way by their own loads
+        error = np.linalg.norm([standard_errors(without)[-1], variance**0.5, each_foot])
         return FOOT_YIELDS * float(x[-1]), FOOT_YIELDS * float(error)
+
+    def products_of_noise(self, noise: Noise) -> np.ndarray:
+        """
+        Return what ``noise`` adds to products of [parameters | higher ground | target].
+
+        It is in the feet's forces and in the rows alike, as if the feet stood at the height of the
+        whole centre.
+        """
+        out = np.zeros((self._count + 2, self._count + 2))
+        for state in self.states:
+            few = state.rows(slice(None, None, NOISE_OF_EVERY))
+            left = self._rows.projection(few)
+            higher = self._rows.projection(replace(few, ground=few.ground + STEP))
+            for rows, driven in self._noisy(few, noise):
+                lacking = np.einsum('rpb,p->rb', rows, self.values)[:, None] - driven
+                up = _flat(higher(lacking) - left(lacking)) / STEP
+                rows = _flat(left(rows))
+                target = _flat(left(driven)) - rows @ self._nominal[:, None]
+                columns = np.hstack([rows * self._sd, FOOT_YIELDS * up, target])
+                out += len(state.t) / len(few.t) * columns.T @ columns
+        return out
+
+    def _noisy(
+        self, state: FloatingState, noise: Noise
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield what independent errors of unit size change: rows (r, p, B), efforts (r, 1, B)."""
+        root = np.linalg.cholesky(noise.base + NO_NOISE * np.eye(len(noise.base)))
+        still = self._rows.full(state, ())
+        undriven = np.zeros((len(still), 1, len(state.t)))
+        for change in STEP * root.T:
+            moved = self._rows.full(replace(state, base=state.base + change), ())
+            yield (moved - still) / STEP, undriven
+        for change in np.diag(noise.torque**0.5):
+            yield np.zeros_like(still), efforts(np.tile(change, (len(state.t), 1)))
 
     def by_row(self, flat: np.ndarray) -> np.ndarray:
         """Return (r, N, k) of each row what stands sample by sample (N r, k)."""
@@ -339,6 +412,21 @@ class _Fit:
 def _solved(sums: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Return the solution (k,) of normal equations ``sums`` under a prior as ``known`` (k,)."""
     return np.linalg.solve(sums[:-1, :-1] + np.diag(known + 1e-12), sums[:-1, -1])
+
+
+def without_noise(sums: np.ndarray, noise: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """
+    Return sums of products (pieces, k + 1, k + 1) of k columns and a target, less their noise.
+
+    noise : (k + 1, k + 1) that all pieces hold of it; known : (k,) information beforehand
+    A direction that is noise most of all says nothing.
+    """
+    information = sums.sum(0)[:-1, :-1] + np.diag(known)
+    shares, directions = eigh(noise[:-1, :-1], information)
+    lost = directions[:, shares > NOISE_SHARE]
+    keep = np.eye(len(noise))
+    keep[:-1, :-1] -= lost @ (information @ lost).T
+    return np.asarray(keep.T @ (sums - noise / len(sums)) @ keep)
 
 
 def _all_standing(state):

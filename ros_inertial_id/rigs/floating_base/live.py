@@ -54,6 +54,7 @@ class LiveFloating:
         self._base = LiveImu(robot, options, summary, self._joints.seconds)
         self._joints.wait_for(self._base.window)
         self._takers: dict[str, Callable[[Channel], None]] = {self._base.topic: self._base.add}
+        self._ground = summary.details.get('ground', 0.0)
         self._memory = TOUCH_PERIODS / options.cutoff
         self._touches = [Window() for _ in robot.feet]
         for topic, feet in feet_by_topic(robot, options).items():
@@ -100,7 +101,9 @@ class LiveFloating:
             return None
         motion, up = base
         still = np.zeros_like(motion)  # no clock is set right while it runs
-        state = FloatingState.of(joints, base=motion, base_rate=still, up=up, standing=standing)
+        state = FloatingState.of(
+            joints, base=motion, base_rate=still, up=up, standing=standing, ground=self._ground
+        )
         return stamps, state
 
     def _touch_taker(self, feet: list[int]) -> Callable[[Channel], None]:

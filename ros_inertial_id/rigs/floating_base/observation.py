@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from ...measurement.summary import Summary
 
 NOISE_WINDOW = 128  # samples, four a period of the cutoff: longer than noise remembers
 NOISE_LOOKED = 512  # samples about whose noise is looked at: a gait or a sway repeats
+FOURTH = 1.0, -4.0, 6.0, -4.0, 1.0  # differences, in which a motion is nothing
+NORMAL_MEDIAN = 0.6745  # of the size of what is normal, in standard deviations
 TOUCH_PERIODS = 1.5  # periods of the cutoff, within which a touch is in the filtered signals
 
 
@@ -30,15 +32,17 @@ class FloatingState(JointSpaceState):
 
     base, base_rate (N, 9), up (N, 3) : see ``BaseMotion.at``
     standing : (N, feet) which may touch the ground
+    ground : [m] by which feet touch further up than described
     """
 
     base: np.ndarray = field(default_factory=_nothing)
     base_rate: np.ndarray = field(default_factory=_nothing)
     up: np.ndarray = field(default_factory=_nothing)
     standing: np.ndarray = field(default_factory=_nothing)
+    ground: float = 0.0
 
     @classmethod
-    def of(cls, joints: JointSpaceState, **of_base: np.ndarray) -> 'FloatingState':
+    def of(cls, joints: JointSpaceState, **of_base: Any) -> 'FloatingState':
         """Return the state of ``joints`` on a base; of_base : the fields of this class."""
         of_joints: dict[str, Any] = {}
         for f in fields(JointSpaceState):
@@ -53,7 +57,15 @@ class FloatingState(JointSpaceState):
             base_rate=self.base_rate[chosen],
             up=self.up[chosen],
             standing=self.standing[chosen],
+            ground=self.ground,
         )
+
+
+class Noise(NamedTuple):
+    """Covariance (9, 9) of the noise of the base's motion, variances (n,) of that of torques."""
+
+    base: np.ndarray
+    torque: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -62,6 +74,7 @@ class FloatingObservation:
     The motion of one recording, as the spine wants it.
 
     joints : its JointSpaceObservation; feet : how many the robot has
+    ground : see FloatingState
     """
 
     joints: JointSpaceObservation
@@ -69,6 +82,7 @@ class FloatingObservation:
     contacts: Contacts
     feet: int
     summary: Summary
+    ground: float = 0.0
 
     @classmethod
     def over(
@@ -85,7 +99,13 @@ class FloatingObservation:
     def with_clocks(self, base_late: float, efforts_late: float) -> 'FloatingObservation':
         """Return it with clocks set right by ``base_late`` and ``efforts_late`` [s]."""
         joints = with_time_offset(self.joints, efforts_late)
-        return self.over(joints, self.base.with_late(base_late), self.contacts, self.feet)
+        moved = self.over(joints, self.base.with_late(base_late), self.contacts, self.feet)
+        return replace(moved, ground=self.ground)
+
+    def on_ground(self, height: float, error: float) -> 'FloatingObservation':
+        """Return it with feet that touch a ``height`` +- ``error`` [m] higher than described."""
+        moved = replace(self, ground=height)
+        return moved.with_details(ground=height, ground_error=error)
 
     @property
     def clock_errors(self) -> tuple[float, float] | None:
@@ -110,7 +130,38 @@ class FloatingObservation:
         for state in self.joints.states(training):
             base, base_rate, up = self.base.at(state.t, kernel, period)
             standing = self.contacts.standing(state.t, self.feet, memory)
-            yield FloatingState.of(state, base=base, base_rate=base_rate, up=up, standing=standing)
+            yield FloatingState.of(
+                state,
+                base=base,
+                base_rate=base_rate,
+                up=up,
+                standing=standing,
+                ground=self.ground,
+            )
+
+    def noise(self) -> Noise:
+        """
+        Return the Noise that the filter leaves, by medians.
+
+        Steps of the feet's forces are no noise, and beyond the filter as well.
+        """
+        values = self.base.values
+        rng = np.random.default_rng(0)
+        beyond = np.diff(values, n=len(FOURTH) - 1, axis=0) / np.linalg.norm(FOURTH)
+        deviation = np.median(np.abs(beyond), axis=0) / NORMAL_MEDIAN
+        noisier = values + deviation * rng.standard_normal(values.shape)
+        redrawn = replace(self.base, values=noisier)
+        drawn, taken = [], []
+        for state, _ in windows(self, NOISE_WINDOW, NOISE_LOOKED):
+            again = redrawn.at(state.t, self.joints.kernel, self.joints.clock.period)[0]
+            drawn.append(again - state.base)
+            taken.append(state.tau_raw - state.tau)
+        noise, taken_away = np.concatenate(drawn), np.concatenate(taken)
+        kernel = self.joints.kernel
+        passed = kernel @ kernel  # of the variance of white noise
+        share = passed / max(1.0 - 2.0 * kernel[len(kernel) // 2] + passed, 1e-9)
+        torque = share * (np.median(np.abs(taken_away), axis=0) / NORMAL_MEDIAN) ** 2
+        return Noise(noise.T @ noise / len(noise), torque)
 
     def noisy_states(
         self, draws: int, rng: np.random.Generator

@@ -1,7 +1,7 @@
 """FloatingRobot: a tree of joints on a base that moves, and the feet that touch the ground."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 import hashlib
 import re
 from typing import Any
@@ -25,15 +25,10 @@ BASES = 'floating', 'planar'  # types of the joint by which a base moves
 
 @dataclass(frozen=True)
 class Foot:
-    """
-    What touches the ground: a ball of a ``radius`` [m] about a Frame, or its face (None).
-
-    yields : [m] by which it touches further up, since it gives way
-    """
+    """What touches the ground: a ball of a ``radius`` [m] about a Frame, or its face (None)."""
 
     frame: Frame
     radius: float | None
-    yields: float = field(default=0.0, repr=False)
 
     @property
     def name(self) -> str:

@@ -91,7 +91,7 @@ class FloatingRows:
         if not robot.feet:
             return Projection(0)
         lever = robot.tree.reach() / 2
-        jacobians = foot_jacobians(robot, state.q, state.up.T)
+        jacobians = foot_jacobians(robot, state.q, state.up.T, state.ground)
         return Projection(0, without_contacts(jacobians, state.standing, lever), lever)
 
 
