@@ -104,21 +104,6 @@ def combined(products: np.ndarray, T: np.ndarray) -> np.ndarray:
     return out
 
 
-def of_columns(R: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """
-    Return the upper triangle, (k, k), of some ``columns`` (k,) of an upper triangle R.
-
-    As far as they are the first ones they stand in R already.
-    """
-    in_place = columns == np.arange(len(columns))
-    leading = int(np.argmin(np.append(in_place, False)))
-    out = R[: len(columns), columns]
-    if leading < len(columns):
-        rest = np.asfortranarray(R[leading:, columns[leading:]])
-        out[leading:, leading:] = triangle(rest)
-    return out
-
-
 @dataclass
 class GroupFactor:
     """columns (k,) of one row group; R (k + 2, k + 2) of [W, y, y_raw]; rows accumulated."""

@@ -13,7 +13,6 @@ from .model_columns import ModelColumns
 from ..prepare.described_links import described_link_errors
 from ...dynamics.friction import LAWS
 from ...dynamics.inertial_parameters import bodies
-from ...estimation.r_factors import of_columns
 
 MASS_AND_CENTRE = 4  # numbers of a load
 LEAST_MASS = 1e-3  # [kg] of a described link: its centre is known
@@ -124,18 +123,18 @@ def _each_beside(model_columns, usual, others, weights):
     judge = model_columns.about(T, Prior.of_zero(deviations), weights)
     targets = measured_targets(model_columns.elements, len(model_columns.names))
     targets = less_described(model_columns.elements, targets, model_columns.gravity)
-    R = np.delete(judge.stacked(range(judge.count), targets), -1, axis=1)
+    stacked = judge.stacked(range(judge.count), targets)
     target = len(deviations)
-    none = _log_evidence(of_columns(R, np.append(np.arange(count), target)))
+    none = _log_evidence(stacked.triangle_of(np.append(np.arange(count), target)))
     out = []
     first = count
     for _, sd in others:
         of_link = first + np.arange(len(sd))[::-1]  # the mass last: its error is the diagonal's
-        triangle = of_columns(R, np.concatenate([np.arange(count), of_link, [target]]))
+        triangle = stacked.triangle_of(np.concatenate([np.arange(count), of_link, [target]]))
         diagonal = triangle[-2, -2]
         mass, error = sd[0] * triangle[-2, -1] / diagonal, sd[0] / abs(diagonal)
         speaking = np.concatenate([np.arange(count), of_link[-MASS_AND_CENTRE:], [target]])
-        log_odds = _log_evidence(of_columns(R, speaking)) - none
+        log_odds = _log_evidence(stacked.triangle_of(speaking)) - none
         out.append(OtherLink(float(mass), float(error), log_odds))
         first += len(sd)
     return out

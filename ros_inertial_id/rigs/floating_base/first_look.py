@@ -93,10 +93,7 @@ def first_look(
     if not doubts and fit.relative > TURNED_RESIDUAL:
         doubts = turn_doubts(observation, residual)
     if robot.feet and not robot.carried:
-        observation, fit = _ground_found(observation, fit)
-        if finds_clocks and abs(observation.ground) > MOVES_CLOCKS:
-            observation, fit, _ = _clocks_set_right(observation, fit, applied)
-            observation, fit = _ground_found(observation, fit)
+        observation, fit = _on_ground_found(observation, fit, finds_clocks, applied)
     if not doubts and robot.feet:
         doubts = contact_doubts(observation, robot, fit.states, fit.lacking())
         doubts += height_doubts(*(observation.summary.details[name] for name in GROUND))
@@ -133,6 +130,22 @@ def _clocks_set_right(
         base_time_offset=found.base, base_time_offset_error=found.base_error
     )
     return observation, fit, applied
+
+
+def _on_ground_found(
+    observation: FloatingObservation, fit: '_Fit', finds_clocks: bool, applied: Offsets
+) -> tuple[FloatingObservation, '_Fit']:
+    """
+    Return an observation on the ground that its rows show, and the fit of it.
+
+    fit : of the observation as it is, with Offsets ``applied`` already
+    finds_clocks : whether they are set right on that ground once more
+    """
+    observation, fit = _ground_found(observation, fit)
+    if finds_clocks and abs(observation.ground) > MOVES_CLOCKS:
+        observation, fit, _ = _clocks_set_right(observation, fit, applied)
+        observation, fit = _ground_found(observation, fit)
+    return observation, fit
 
 
 def _ground_found(
