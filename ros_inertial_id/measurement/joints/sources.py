@@ -311,18 +311,18 @@ def _topics_of(
 ) -> dict[str, str]:
     """Return {joint: topic} of ``what`` of all ``joints``; ``topics`` as of ``find_channel``."""
     names = topics.split()
-    candidates = list(_candidates(recording, names).values())
-    ranked = sorted(candidates, key=lambda channel: _rank(channel, joints))
-    complete = [channel for channel in ranked if carries_all(channel, what, joints)]
+    channels = _candidates(recording, names)
+    ranked = sorted(channels, key=lambda topic: _rank(channels[topic], joints))
+    complete = [topic for topic in ranked if carries_all(channels[topic], what, joints)]
     if complete and len(names) < 2:
-        _check_one_robot(complete, joints)
-        return dict.fromkeys(joints, complete[0].topic)
+        _check_one_robot([channels[topic] for topic in complete], joints)
+        return dict.fromkeys(joints, complete[0])
     topic_of: dict[str, str] = {}
-    for joint, channel in product(joints, ranked):
-        if joint not in topic_of and carries(channel, what, [joint]):
-            topic_of[joint] = channel.topic
+    for joint, topic in product(joints, ranked):
+        if joint not in topic_of and carries(channels[topic], what, [joint]):
+            topic_of[joint] = topic
     if len(topic_of) < len(joints):
-        raise _lacking(candidates, what, joints)
+        raise _lacking(list(channels.values()), what, joints)
     return topic_of
 
 
