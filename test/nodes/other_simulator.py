@@ -6,7 +6,9 @@ joint_trajectory_controller with its defaults: a trajectory whose first point li
 re-anchored at the measured state, one with a past is entered at its own clock.  Prints the largest
 step of its command in a millisecond whenever it gets a larger one, and how old the oldest piece
 was when it came: on a busy computer that is as old as it likes.  A line of standard input is the
-time [s] at which it rests until the next line.
+time [s] at which it rests until the next line.  It also rests where the last piece has ended until
+the next one comes, or nobody sends one: on a computer so busy that the player would be late by
+seconds, which ends a motion.
 """
 
 from pathlib import Path
@@ -31,6 +33,8 @@ STEP = 0.001  # [s]
 STATES, CLOCKS = 5, 10  # steps between joint states and between clocks
 STIFFNESS, DAMPING = 4000.0, 120.0
 PAST = 10  # points of a piece, at least, before the time at which it was made
+AFTER_PIECE = 0.3  # [s] beyond the end of the last piece, in which the player looks at the end
+NOBODY_SENDS = 30.0  # [s] of wall time without a piece
 
 
 class Simulator:
@@ -41,7 +45,8 @@ class Simulator:
         self.names = [self.model.joint(k).name for k in range(self.model.njnt)]
         self.home, self.path = self.data.qpos.copy(), None
         self.worst, self.oldest, self.before = 0.0, -1.0, self.home
-        self.rests_at = np.inf  # [s]
+        self.rests_at = self.waits_at = np.inf  # [s]
+        self.received = 0.0  # [s] of wall time, the last piece
         self.node = rclpy.create_node('other_simulator')
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.node.create_publisher(String, 'robot_description', latched).publish(String(data=urdf))
@@ -55,6 +60,13 @@ class Simulator:
         """Rest at the times that standard input tells."""
         for line in sys.stdin:
             self.rests_at = float(line)
+
+    def rests(self):
+        """Return whether time stands: as told, or since the next piece is late."""
+        if self.data.time >= self.rests_at:
+            return True
+        late = time.monotonic() < self.received + NOBODY_SENDS
+        return late and self.data.time >= self.waits_at
 
     def receive(self, message):
         began = message.header.stamp.sec + message.header.stamp.nanosec * 1e-9
@@ -71,6 +83,7 @@ class Simulator:
             self.oldest = self.data.time - times[PAST - 1]
             print(f'oldest piece {self.oldest:.6f}', flush=True)
         self.path = times[-1], quintics(times, *np.swapaxes(points, 0, 1))
+        self.waits_at, self.received = times[-1] + AFTER_PIECE, time.monotonic()
         self.home = np.array(message.points[-1].positions)
 
     def step(self, number):
@@ -118,7 +131,7 @@ def main(path, factor):
         if due > number + 100:  # as MuJoCo's simulate: what is late is not made up for
             began += (due - number - 100) * STEP / factor
         for _ in range(max(0, min(100, int(due) - number))):
-            if simulator.data.time >= simulator.rests_at:
+            if simulator.rests():
                 break
             number += 1
             simulator.step(number)
