@@ -108,7 +108,7 @@ def by_loops(make, seed, described):
 
 
 def followed(loops, sample, seed):
-    """Return times, path and torques of the first motion by ``seed`` that ends at no dead centre."""
+    """Return times, path, torques of the first motion by ``seed`` that meets no dead centre."""
     for drawn in range(seed, 1000 + seed, 100):
         t, *path = pinocchio_loops.motion(sample.centre, sample.size, DURATION, RATE, drawn)
         with contextlib.suppress(pinocchio_loops.CannotClose):
