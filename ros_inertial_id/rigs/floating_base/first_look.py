@@ -344,12 +344,14 @@ class _Fit:
         known = np.ones(self._count + 1)
         from_ground = np.eye(len(noise))
         from_ground[-2, -1] = ground / FOOT_YIELDS
-        noise = from_ground.T @ noise @ from_ground
-        sums = without_noise(sums, noise / self._scale**2, known)
+        noise = from_ground.T @ noise @ from_ground / self._scale**2
+        times = 1.0
         for _ in range(ROUNDS):
-            x, without = left_out(sums, partial(_solved, known=known))
+            less = without_noise(sums, times * noise, known)
+            x, without = left_out(less, partial(_solved, known=known))
             known[-1] = (FREEDOM + 1.0) / (FREEDOM + x[-1] ** 2)
-        information = sums.sum(0)[:-1, :-1] + np.diag(known)
+            times = noise_times(sums.sum(0), noise, x)
+        information = less.sum(0)[:-1, :-1] + np.diag(known)
         variance = np.linalg.inv(information)[-1, -1]
         each_foot = len(self._robot.feet) ** -0.5  # they give way by their own loads
         error = np.linalg.norm([standard_errors(without)[-1], variance**0.5, each_foot])
@@ -440,6 +442,18 @@ def without_noise(sums: np.ndarray, noise: np.ndarray, known: np.ndarray) -> np.
     keep = np.eye(len(noise))
     keep[:-1, :-1] -= lost @ (information @ lost).T
     return np.asarray(keep.T @ (sums - noise / len(sums)) @ keep)
+
+
+def noise_times(sums: np.ndarray, noise: np.ndarray, x: np.ndarray) -> float:
+    """
+    Return how many times a ``noise`` is in ``sums`` (k + 1, k + 1), both of k columns and a target.
+
+    x : (k,) solution
+    What it leaves over is noise: vibrations, which sampling folds, are in bursts that a median
+    does not see.  Less than a median shows it is not.
+    """
+    left_over = np.append(-x, 1.0)
+    return float(max(1.0, (left_over @ sums @ left_over) / (left_over @ noise @ left_over)))
 
 
 def _all_standing(state):
