@@ -156,9 +156,10 @@ def _ground_found(
 
     fit : of the observation as it is
     """
-    noise = fit.products_of_noise(observation.noise())
+    noise = observation.noise()
+    products = fit.products_of_noise(noise)
     for _ in range(GROUND_ROUNDS):
-        height, error = fit.height_of_feet(fit.on_higher_ground(), noise)
+        height, error = fit.height_of_feet(fit.on_higher_ground(), products, noise.times)
         fit = fit.on_ground(height)
     return observation.on_ground(height, error), fit
 
@@ -330,12 +331,14 @@ class _Fit:
             out.append(_flat(change)[:, 0] / STEP)
         return np.concatenate(out)
 
-    def height_of_feet(self, higher: np.ndarray, noise: np.ndarray) -> tuple[float, float]:
+    def height_of_feet(
+        self, higher: np.ndarray, noise: np.ndarray, most: float
+    ) -> tuple[float, float]:
         """
         Return how much higher feet touch than described, and its standard error [m].
 
         higher : of ``on_higher_ground``
-        noise : of ``products_of_noise``
+        noise : of ``products_of_noise``, that is there up to ``most`` times
         """
         ground = self.states[0].ground
         as_described = self._target + ground * higher
@@ -350,7 +353,7 @@ class _Fit:
             less = without_noise(sums, times * noise, known)
             x, without = left_out(less, partial(_solved, known=known))
             known[-1] = (FREEDOM + 1.0) / (FREEDOM + x[-1] ** 2)
-            times = noise_times(sums.sum(0), noise, x)
+            times = min(noise_times(sums.sum(0), noise, x), most)
         information = less.sum(0)[:-1, :-1] + np.diag(known)
         variance = np.linalg.inv(information)[-1, -1]
         each_foot = len(self._robot.feet) ** -0.5  # they give way by their own loads
@@ -446,10 +449,10 @@ def without_noise(sums: np.ndarray, noise: np.ndarray, known: np.ndarray) -> np.
 
 def noise_times(sums: np.ndarray, noise: np.ndarray, x: np.ndarray) -> float:
     """
-    Return how many times a ``noise`` is in ``sums`` (k + 1, k + 1), both of k columns and a target.
+    Return how many times a ``noise`` is in ``sums`` of products (k + 1, k + 1) with a target.
 
     x : (k,) solution
-    What it leaves over is noise: vibrations, which sampling folds, are in bursts that a median
+    What it leaves over is noise: vibrations, which sampling folds, come in bursts that a median
     does not see.  Less than a median shows it is not.
     """
     left_over = np.append(-x, 1.0)
