@@ -156,9 +156,10 @@ def _ground_found(
 
     fit : of the observation as it is
     """
-    noise = fit.products_of_noise(observation.noise())
+    noise = observation.noise()
+    products = fit.products_of_noise(noise)
     for _ in range(GROUND_ROUNDS):
-        height, error = fit.height_of_feet(fit.on_higher_ground(), noise)
+        height, error = fit.height_of_feet(fit.on_higher_ground(), products, noise.times)
         fit = fit.on_ground(height)
     return observation.on_ground(height, error), fit
 
@@ -330,12 +331,14 @@ class _Fit:
             out.append(_flat(change)[:, 0] / STEP)
         return np.concatenate(out)
 
-    def height_of_feet(self, higher: np.ndarray, noise: np.ndarray) -> tuple[float, float]:
+    def height_of_feet(
+        self, higher: np.ndarray, noise: np.ndarray, most: float
+    ) -> tuple[float, float]:
         """
         Return how much higher feet touch than described, and its standard error [m].
 
         higher : of ``on_higher_ground``
-        noise : of ``products_of_noise``
+        noise : of ``products_of_noise``, that is there up to ``most`` times
         """
         ground = self.states[0].ground
         as_described = self._target + ground * higher
@@ -344,12 +347,14 @@ class _Fit:
         known = np.ones(self._count + 1)
         from_ground = np.eye(len(noise))
         from_ground[-2, -1] = ground / FOOT_YIELDS
-        noise = from_ground.T @ noise @ from_ground
-        sums = without_noise(sums, noise / self._scale**2, known)
+        noise = from_ground.T @ noise @ from_ground / self._scale**2
+        times = 1.0
         for _ in range(ROUNDS):
-            x, without = left_out(sums, partial(_solved, known=known))
+            less = without_noise(sums, times * noise, known)
+            x, without = left_out(less, partial(_solved, known=known))
             known[-1] = (FREEDOM + 1.0) / (FREEDOM + x[-1] ** 2)
-        information = sums.sum(0)[:-1, :-1] + np.diag(known)
+            times = min(noise_times(sums.sum(0), noise, x), most)
+        information = less.sum(0)[:-1, :-1] + np.diag(known)
         variance = np.linalg.inv(information)[-1, -1]
         each_foot = len(self._robot.feet) ** -0.5  # they give way by their own loads
         error = np.linalg.norm([standard_errors(without)[-1], variance**0.5, each_foot])
@@ -440,6 +445,18 @@ def without_noise(sums: np.ndarray, noise: np.ndarray, known: np.ndarray) -> np.
     keep = np.eye(len(noise))
     keep[:-1, :-1] -= lost @ (information @ lost).T
     return np.asarray(keep.T @ (sums - noise / len(sums)) @ keep)
+
+
+def noise_times(sums: np.ndarray, noise: np.ndarray, x: np.ndarray) -> float:
+    """
+    Return how many times a ``noise`` is in ``sums`` of products (k + 1, k + 1) with a target.
+
+    x : (k,) solution
+    What it leaves over is noise: vibrations, which sampling folds, come in bursts that a median
+    does not see.  Less than a median shows it is not.
+    """
+    left_over = np.append(-x, 1.0)
+    return float(max(1.0, (left_over @ sums @ left_over) / (left_over @ noise @ left_over)))
 
 
 def _all_standing(state):

@@ -62,10 +62,15 @@ class FloatingState(JointSpaceState):
 
 
 class Noise(NamedTuple):
-    """Covariance (9, 9) of the noise of the base's motion, variances (n,) of that of torques."""
+    """
+    Covariance (9, 9) of the noise of the base's motion, variances (n,) of that of torques.
+
+    times : it may be as large in square, by the signal in which bursts are most
+    """
 
     base: np.ndarray
     torque: np.ndarray
+    times: float
 
 
 @dataclass(frozen=True)
@@ -143,12 +148,13 @@ class FloatingObservation:
         """
         Return the Noise that the filter leaves, by medians.
 
-        Steps of the feet's forces are no noise, and beyond the filter as well.
+        Steps of the feet's forces are no noise, and beyond the filter as well: in squares they
+        and vibrations are together.
         """
         values = self.base.values
         rng = np.random.default_rng(0)
         beyond = np.diff(values, n=len(FOURTH) - 1, axis=0) / np.linalg.norm(FOURTH)
-        deviation = np.median(np.abs(beyond), axis=0) / NORMAL_MEDIAN
+        deviation = _deviation(beyond)
         noisier = values + deviation * rng.standard_normal(values.shape)
         redrawn = replace(self.base, values=noisier)
         drawn, taken = [], []
@@ -160,8 +166,9 @@ class FloatingObservation:
         kernel = self.joints.kernel
         passed = kernel @ kernel  # of the variance of white noise
         share = passed / max(1.0 - 2.0 * kernel[len(kernel) // 2] + passed, 1e-9)
-        torque = share * (np.median(np.abs(taken_away), axis=0) / NORMAL_MEDIAN) ** 2
-        return Noise(noise.T @ noise / len(noise), torque)
+        torque = share * _deviation(taken_away) ** 2
+        times = max(_times_in_square(beyond), _times_in_square(taken_away))
+        return Noise(noise.T @ noise / len(noise), torque, times)
 
     def noisy_states(
         self, draws: int, rng: np.random.Generator
@@ -172,3 +179,14 @@ class FloatingObservation:
         for state, times in windows(self, NOISE_WINDOW, NOISE_LOOKED):
             noise = [base.at(state.t, kernel, period)[0] - state.base for base in redrawn]
             yield state, np.array(noise), times
+
+
+def _deviation(noise: np.ndarray) -> np.ndarray:
+    """Return the standard deviations (k,) of ``noise`` (N, k) by medians."""
+    return np.asarray(np.median(np.abs(noise), axis=0) / NORMAL_MEDIAN)
+
+
+def _times_in_square(noise: np.ndarray) -> float:
+    """Return how many times larger the variance of a signal in ``noise`` (N, k) is, at most."""
+    by_squares = (noise**2).mean(0)
+    return float(np.max(by_squares / np.maximum(_deviation(noise) ** 2, 1e-30)))

@@ -126,6 +126,31 @@ def test_noise_alone_shows_no_height_of_feet():
     assert abs(details['ground'] + 1e-3) < 4.0 * details['ground_error'] < 8e-3
 
 
+def test_vibrations_in_bursts_move_the_height_of_feet_within_its_error(bare):
+    # What vibrates faster than the samples is in them as white noise, here a quarter of the time.
+    imu = bare[0].channels[BASE_IMU]
+    samples = np.arange(len(imu))
+    vibrates = (samples // 25 % 4 == 0)[:, None]
+    vibration = vibrates * np.random.default_rng(0).standard_normal((len(imu), 3))  # [m/s^2]
+    force = imu.fields['linear_acceleration'] + vibration
+    shaken = replace(imu, fields={**imu.fields, 'linear_acceleration': force})
+    recording = replace(bare[0], channels={**bare[0].channels, BASE_IMU: shaken})
+    (observation,) = read_dataset([recording], options(), 'floating_base', '').observations
+    details = observation.summary.details
+    assert abs(details['ground'] - 1e-3) < 2.0 * details['ground_error'] < 5e-3
+
+
+def test_torques_that_no_model_has_are_no_noise_in_the_height_of_feet(bare):
+    # Joints that cog by 1 N m: were what is left over noise, the ground would be too far down.
+    joints = bare[0].channels[STATES]
+    effort = joints.fields['effort'] + np.sin(30.0 * joints.fields['position'])
+    cogging = replace(joints, fields={**joints.fields, 'effort': effort})
+    recording = replace(bare[0], channels={**bare[0].channels, STATES: cogging})
+    (observation,) = read_dataset([recording], options(), 'floating_base', '').observations
+    details = observation.summary.details
+    assert abs(details['ground'] - 1e-3) < 2.0 * details['ground_error'] < 4e-3
+
+
 def test_upright_is_that_of_a_base_that_sways_slowly():
     # A base that rocks and sways along x at .4 Hz, seen by an IMU: what is up is known.
     t = np.arange(0.0, 30.0, 0.004)
