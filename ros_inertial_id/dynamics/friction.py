@@ -378,8 +378,8 @@ LAWS = {
         optional=True,
     ),
 }
-# Of laws whose constant was not searched, in model files of that time.
-FORMER_CONSTANTS = {'stiction': STRIBECK_STEP}
+# That stay unless data surely show others; in model files of when they were not searched.
+USUAL_CONSTANTS = {'stiction': STRIBECK_STEP}
 # What takes the place of a law for a parameter of a body, which no curve of friction has.
 OF_A_BODY = Law('', '', 1.0, _offset, signed=True, brakes=False)
 

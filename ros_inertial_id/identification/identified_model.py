@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import yaml
 
-from ..dynamics.friction import FORMER_CONSTANTS, LAWS
+from ..dynamics.friction import LAWS, USUAL_CONSTANTS
 from ..dynamics.inertial_parameters import Parameter
 from ..dynamics.regressor import RegressorBlock
 from ..errors import ConfigError, path_text
@@ -520,8 +520,8 @@ def checked_content(data: Mapping[str, Any], source: str) -> dict[str, Any]:
 
 def _with_former_constant(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the ``entry`` of a parameter with the constant that its law had when it was fixed."""
-    if entry['nonlinear'] is None and entry['law'] in FORMER_CONSTANTS:
-        return {**entry, 'nonlinear': FORMER_CONSTANTS[entry['law']]}
+    if entry['nonlinear'] is None and entry['law'] in USUAL_CONSTANTS:
+        return {**entry, 'nonlinear': USUAL_CONSTANTS[entry['law']]}
     return entry
 
 

@@ -185,6 +185,16 @@ def test_how_steep_stiction_is_at_standstill_is_found_beside_stribecks_speed(ste
     assert [found[f'fs{j}'] for j in (1, 2, 3)] == pytest.approx(3 * [arm.STICTION], rel=0.05)
 
 
+def test_beside_noise_stiction_is_no_difference_of_two_large_numbers():
+    """Any steepness beside any delta fits noise of 2 N m: fs was 11 +- 2 for 1.5, fcs -10."""
+    recording, _ = arm.recording(501, 8.0, np.array([2.0, 0.5, 0.1]), rate=250.0)
+    model = identify([recording], replace(OPTIONS, estimator='weighted')).model
+    found = {entry['name']: entry['value'] for entry in model.base}
+    for j, error in ((1, 1.0), (2, 0.2), (3, 0.1)):
+        assert abs(found[f'fs{j}'] - arm.STICTION) < error
+        assert abs(found[f'fcs{j}'] - arm.STRIBECK) < error
+
+
 def test_a_constant_at_the_end_of_those_tried_is_not_known():
     """Where the arm is never slow, nothing tells a fast Stribeck curve from faster ones."""
     model = identify([arm.recording(0, 500.0, 0.05)[0]], OPTIONS).model

@@ -296,7 +296,8 @@ class _Trials:
         self.optional: set[str] = set()
         self.constants: list[Mapping[str, Parameter]]
         if self.joint_by_joint:
-            self.constants = [chosen_constants(structure, model_columns.wide.stretches)]
+            stretches, correlation = model_columns.wide.stretches, model_columns.correlation_rows
+            self.constants = [chosen_constants(structure, stretches, correlation)]
         else:
             self.constants = [*alike_constants(structure)]
             self.optional = {name for name, law in LAWS.items() if law.by_need}

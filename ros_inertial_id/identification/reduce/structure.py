@@ -13,7 +13,7 @@ from itertools import combinations, compress, product
 import numpy as np
 
 from ..prepare.mounting import structural_base
-from ...dynamics.friction import LAWS
+from ...dynamics.friction import LAWS, USUAL_CONSTANTS
 from ...dynamics.inertial_parameters import Parameter
 from ...errors import EstimationError
 from ...estimation.base_parameters import BaseParameters
@@ -24,6 +24,9 @@ from ...methods.contract import Method
 
 USUAL_WIDTH = 4  # in the order of smooth widths tried: .02 rad/s
 SWEEPS = 10  # joint by joint, until nothing changes
+SURELY_OTHER = (
+    3.0  # standard deviations by which another constant than the usual one explains more
+)
 
 
 @dataclass(frozen=True)
@@ -139,13 +142,18 @@ def usual_constants(tried: Sequence[Mapping[str, Parameter]]) -> int:
     return int(smooth[min(USUAL_WIDTH, len(smooth) - 1)])
 
 
-def chosen_constants(structure: Structure, stretches: Sequence[RFactors]) -> dict[str, Parameter]:
+def chosen_constants(
+    structure: Structure, stretches: Sequence[RFactors], correlation_rows: Mapping[str, float]
+) -> dict[str, Parameter]:
     """
     Return the constants of least residual, joint by joint: {coefficient: Parameter}.
 
+    correlation_rows : {group: how many rows say what one would}
+
     Friction does not drive in any of them: else wide steps stand against others of negative sign.
     Two constants of one joint are searched together: one alone makes up for what is wrong in the
-    other, and there it stays.
+    other, and there it stays.  USUAL_CONSTANTS stay unless others are surely better: beside noise
+    a wide stiction and a narrow dip of it are large and cancel.
     """
     base, choices = structure.base, structure.choices
     if not choices:
@@ -164,12 +172,49 @@ def chosen_constants(structure: Structure, stretches: Sequence[RFactors]) -> dic
             tried = list(product(*(choices[name] for name in names)))
             given = np.isin(columns, [best[name] for name in names], invert=True)
             residuals = _residuals(factors, beta[given], columns[given], tried, parameters)
-            best.update(zip(names, tried[int(np.argmin(residuals))]))
+            rows = _independent_rows(factors, parameters[tried[0][0]].owner, correlation_rows)
+            best.update(zip(names, _least_unless_usual(tried, residuals, rows, parameters)))
             columns[base_columns] = list(best.values())
         if best == places:
             break
         places = best
     return {name: parameters[place] for name, place in places.items()}
+
+
+def _independent_rows(
+    factors: RFactors, joint: str, correlation_rows: Mapping[str, float]
+) -> float:
+    """Return how many independent rows are of a ``joint``: of all where it has none of its own."""
+    of_joint = factors.groups
+    if joint in factors.groups:
+        of_joint = {joint: factors.groups[joint]}
+    return sum(group.rows / correlation_rows[name] for name, group in of_joint.items())
+
+
+def _least_unless_usual(
+    tried: Sequence[tuple[int, ...]],
+    residuals: Sequence[float],
+    rows: float,
+    parameters: Sequence[Parameter],
+) -> tuple[int, ...]:
+    """Return that of ``tried`` of least residual; of usual constants if no other is surely less."""
+    squares = np.square(residuals)
+    usual = np.array([_is_usual(columns, parameters) for columns in tried])
+    least = int(np.argmin(squares))
+    least_of_usual = int(np.argmin(np.where(usual, squares, np.inf)))
+    variance = squares[least] / max(rows, 1.0)
+    if squares[least_of_usual] - squares[least] < SURELY_OTHER**2 * variance:
+        return tried[least_of_usual]
+    return tried[least]
+
+
+def _is_usual(columns: Sequence[int], parameters: Sequence[Parameter]) -> bool:
+    """Return whether ``columns`` have the usual constants of their laws, those that have one."""
+    for column in columns:
+        parameter = parameters[column]
+        if parameter.nonlinear != USUAL_CONSTANTS.get(parameter.law, parameter.nonlinear):
+            return False
+    return True
 
 
 def _searched_together(owners: Mapping[str, str]) -> list[tuple[str, ...]]:
