@@ -27,6 +27,7 @@ FORGOTTEN = -40.0  # logarithm of what is left of a number that rounding cannot 
 # Of the torque that a gear passes on.  Lifting a load takes 1 + loss times its torque, lowering it
 # 1 - loss times: a gear that loses more locks itself, and its motor has to push the load down.
 LARGEST_LOSS = 1.0
+LARGEST_STICTION = 3.0  # times the friction at speed: of joints up to two is reported
 STRIBECK_STEP = 0.01  # [rad/s] over which S(v), the sign of the speed, changes in its laws
 
 
@@ -380,6 +381,7 @@ LAWS = {
 }
 # That stay unless data surely show others; in model files of when they were not searched.
 USUAL_CONSTANTS = {'stiction': STRIBECK_STEP}
+STICTION_AND_DIP = 'stiction', 'stribeck_atan'  # laws of which the sum is left at speed
 # What takes the place of a law for a parameter of a body, which no curve of friction has.
 OF_A_BODY = Law('', '', 1.0, _offset, signed=True, brakes=False)
 

@@ -193,6 +193,10 @@ def test_beside_noise_stiction_is_no_difference_of_two_large_numbers():
     for j, error in ((1, 1.0), (2, 0.2), (3, 0.1)):
         assert abs(found[f'fs{j}'] - arm.STICTION) < error
         assert abs(found[f'fcs{j}'] - arm.STRIBECK) < error
+    # What another steepness and delta would make of it is in the errors of the default, but for
+    # stiction that is many times the friction at speed (7 N m for joint 1, 4 for joint 2).
+    errors = {e['name']: e['standard_error'] for e in identify([recording], OPTIONS).model.base}
+    assert 0.1 < errors['fs1'] < 2.0 and errors['fs2'] < 1.0
 
 
 def test_a_constant_at_the_end_of_those_tried_is_not_known():

@@ -16,7 +16,7 @@ from ..choose.choice import Choice, log_ratio
 from ..prepare.dataset import Dataset
 from ..reduce.left_out import Weights
 from ..reduce.structure import alternatives
-from ...dynamics.friction import never_negative
+from ...dynamics.friction import LARGEST_STICTION, never_negative, STICTION_AND_DIP
 from ...dynamics.inertial_parameters import Parameter
 from ...estimation.base_parameters import BaseParameters
 from ...estimation.estimators import Estimate
@@ -212,14 +212,32 @@ def _profile(
         k for k, p in enumerate(parameters) if p.owner == chosen.owner and never_negative(p)
     ]
     drives = np.array((params[:, passive] < 0.0).any(axis=1))  # as no friction does
-    drives[number] = False
-    likelihood = np.exp(-0.5 * (squares - squares[~drives].min()))
-    weights = np.where(drives, 0.0, likelihood)
+    impossible = drives | _sticks_too_much(params, parameters, chosen.owner)
+    impossible[number] = False
+    likelihood = np.exp(-0.5 * (squares - squares[~impossible].min()))
+    weights = np.where(impossible, 0.0, likelihood)
     best_beside = tuple(
         {name: parameters[column] for name, column in fit.beside.items()} for fit in fits
     )
     losses = 0.5 * (squares - squares[number])
     return ConstantProfile(constants, number, best_beside, params, weights / weights.sum(), losses)
+
+
+def _sticks_too_much(
+    params: np.ndarray, parameters: Sequence[Parameter], joint: str
+) -> np.ndarray:
+    """
+    Return which ``params`` (m, columns) have a ``joint`` that sticks as none does (m,) bool.
+
+    Beside noise a wide stiction and a narrow dip of it may be as large as they like.
+    """
+    totals = []
+    for law in STICTION_AND_DIP:
+        of_law = [k for k, p in enumerate(parameters) if p.owner == joint and p.law == law]
+        totals.append(params[:, of_law].sum(axis=1))
+    static, dip = totals
+    at_speed = static + dip
+    return np.asarray((static > 0.0) & (at_speed * LARGEST_STICTION < static))
 
 
 @dataclass(frozen=True, eq=False)

@@ -197,7 +197,7 @@ def _least_unless_usual(
     rows: float,
     parameters: Sequence[Parameter],
 ) -> tuple[int, ...]:
-    """Return that of ``tried`` of least residual; of usual constants if no other is surely less."""
+    """Return that of ``tried`` of least residual; of usual constants if none is surely less."""
     squares = np.square(residuals)
     usual = np.array([_is_usual(columns, parameters) for columns in tried])
     least = int(np.argmin(squares))
