@@ -153,8 +153,6 @@ def demonstrate_motions(
         'within_3_standard_errors': within,
         'torque_relative_percent': _torque_error(read_bag(second)),
         'validation_relative_percent': validation['relative_percent'],
-        'live_residual_percent': 'Live, while the second motion ran, the residual was {:.2g} % of '
-        'what the contacts leave of the measured joint torque.',
         'condition_number': model.statistics['condition_number'],
         'model': str(out / 'model.yaml'),
         'report': str(out / 'report.html'),

@@ -6,6 +6,8 @@ from arm_recordings import ARM, random_arm_motion
 from stage import RATE, write_motion
 from test_rig_demonstrations import nodes_of, PATIENCE
 
+from ros_inertial_id.demonstration.demo import sentences
+
 # What ``inertial-id demo`` does once it has designed its motions of 20 s: here are shorter ones.
 # The arm costs less to compute, and its efforts forgive commands that a busy computer delays.
 PROGRAM = """
@@ -47,5 +49,7 @@ def test_an_arm_is_identified_from_what_is_played_and_predicted_live(graph, tmp_
     assert result['within_3_standard_errors'] >= 1.0 - 1.5 / result['base_parameters']
     assert result['validation_relative_percent'] < 2.0  # the noise is 1 %
     assert result['torque_relative_percent'] < 2.0  # the live filter ends where its lag does
+    said = sentences(result)  # the last that the README's command prints
+    assert f'{result["torque_relative_percent"]:.2g} % of the true torque' in ' '.join(said)
     assert '<html' in (out / 'report.html').read_text()
     assert nodes_of(tmp_path) == []
