@@ -222,7 +222,7 @@ def test_milliseconds_in_the_place_of_seconds_are_refused(arm3_recording, urdf):
         (
             0.0,
             [2],
-            r'if joint3 swings .* "closed_loop: {independent: \[joint1, joint2, joint3\], '
+            r'if no motor moves joint3 .* "closed_loop: {independent: \[joint1, joint2, joint3\], '
             r'actuated: \[joint1, joint2\]}" .*, or lock .* --lock "joint3"',
         ),
         (4e-310, [2], '--lock "joint3"'),  # memory that nobody wrote to

@@ -236,7 +236,7 @@ def without_effort(silent: Sequence[str], joints: Collection[str], moving: Colle
     independent = [joint for joint in joints if joint in driven or joint in passive]
     locked = lock_or(silent, joints, 'what is too light to matter (fingers)', advice)
     return (
-        f'if {", ".join(passive)} swings without a motor (a pendulum) write "closed_loop: '
+        f'if no motor moves {", ".join(passive)} (a pendulum) write "closed_loop: '
         f'{{independent: [{", ".join(independent)}], actuated: [{", ".join(driven)}]}}" to '
         'passive.yaml, then inertial-id identify BAG --method closed_loop --config passive.yaml, '
         f'or {locked}'
