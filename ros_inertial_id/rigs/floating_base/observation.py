@@ -65,7 +65,7 @@ class Noise(NamedTuple):
     """
     Covariance (9, 9) of the noise of the base's motion, variances (n,) of that of torques.
 
-    times : it may be as large in square, by the signal in which bursts are most
+    times : what it may be multiplied by at most: mean over median square, of the burstiest signal
     """
 
     base: np.ndarray
