@@ -36,7 +36,8 @@ def test_an_arm_with_a_passive_joint_is_told_the_line_to_write():
 
 def test_a_furuta_pendulum_is_led_to_actuated_and_found():
     made = furuta.recording(1)
-    first = r'; if no motor moves pendulum .*{independent: \[arm, pendulum\], actuated: \[arm\]}.*, or lock'
+    line = r'{independent: \[arm, pendulum\], actuated: \[arm\]}'
+    first = f'; if no motor moves pendulum .*{line}.*, or lock'
     with pytest.raises(RecordingError, match=first):
         rid.identify(made)
     model = rid.identify(
